@@ -1,0 +1,1 @@
+"""Renders TPU training runs from layered YAML, checks them, and proves what it rendered."""
