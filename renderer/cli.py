@@ -1,0 +1,127 @@
+"""The command line: which commands there are, and the one place that turns errors into text and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import keyword
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import click
+
+from renderer.problem import RefusedError, visible
+
+COMMANDS = {
+    "new": "Write an experiment file, or one per value of a sweep.",
+    "format": "Bring experiment, preset and dataset files into their stable form.",
+    "render": "Render experiments into rendered/, or check what is there.",
+    "preview": "Show what an experiment or bare presets render to; write nothing.",
+    "explain": "Show where a key's value comes from and what it replaced.",
+    "validate": "Check experiments and list every problem.",
+    "diff": "Compare two experiments, or one with its rendered state, by value.",
+    "manifests": "Print every object of a run for kubectl apply.",
+    "schema": "Make a MaxText schema snapshot from an installed MaxText.",
+    "smoke": "Train a rendered experiment for some steps on this machine.",
+    "legacy": "Record old launchers, and prove experiments equal to the recordings.",
+    "import": "Turn a recording, an argv or a JobSet into an experiment.",
+}
+OK, PROBLEMS, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """What every command gets: the root of the content."""
+
+    root: Path
+
+
+class _Commands(click.Group):
+    """Loads a command's module only when it is called, so that help and small commands start fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return [name for name in COMMANDS if (Path(__file__).parent / "commands" / f"{_module(name)}.py").is_file()]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"renderer.commands.{_module(cmd_name)}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+
+
+def _module(name: str) -> str:
+    """Return the module of a command: `import` is a word of Python, so its module is import_."""
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--root", type=click.Path(path_type=Path), help="The folder that holds experiments/ and presets/.")
+@click.version_option(package_name="renderer")
+@click.pass_context
+def cli(ctx: click.Context, root: Path | None) -> None:
+    """Render reviewed TPU training runs from small experiment files.
+
+    An EXPERIMENT is named by its path or as <model>/<name>.
+    """
+    ctx.obj = App(_root(root))
+
+
+def _root(given: Path | None) -> Path:
+    """Return the given root, else the nearest folder upwards that holds presets/."""
+    if given is not None:
+        if not given.is_dir():
+            raise click.BadParameter(f"{given} is not a folder", param_hint="--root")
+        return given.absolute()
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / "presets").is_dir()), here)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0 done, 1 problems, 2 usage, 3 our bug, 130 interrupted."""
+    _survive_any_text(sys.stdout, sys.stderr)
+    try:
+        code = cli.main(args=argv, prog_name="renderer", standalone_mode=False)
+    except RefusedError as error:
+        click.echo(str(error), err=True)
+        return PROBLEMS
+    except click.ClickException as error:
+        error.show()
+        return USAGE
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except OSError as error:
+        click.echo(visible(f"{error.filename or 'renderer'}: {error.strerror or error}"), err=True)
+        return PROBLEMS
+    except Exception as error:
+        click.echo(f"internal error: {type(error).__name__}. Please report it with {_keep(error)}", err=True)
+        return BUG
+    return code if isinstance(code, int) else OK
+
+
+def _survive_any_text(*streams: IO[str]) -> None:
+    """Escape what the terminal's encoding cannot show, instead of failing on it."""
+    for stream in streams:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _keep(error: Exception) -> str:
+    """Return the file that the traceback was written to."""
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="renderer-error-", suffix=".txt", delete=False, encoding="utf-8"
+    ) as file:
+        file.write("".join(traceback.format_exception(error)))
+    return file.name

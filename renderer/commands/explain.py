@@ -1,0 +1,64 @@
+"""`renderer explain`: where a key's value comes from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+from renderer.cli import OK, App
+from renderer.commands.options import configured
+from renderer.configure import Configuration
+from renderer.keys import DEPLOY_KEYS, LAUNCH_KEYS
+from renderer.location import Location
+from renderer.origins import Assignment, assignments, known_keys
+from renderer.problem import refuse
+from renderer.scalars import write
+
+
+@click.command("explain")
+@click.argument("experiment")
+@click.argument("key")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="text or json.")
+@click.pass_obj
+def command(app: App, experiment: str, key: str, form: str) -> int:
+    """Print KEY's winning value in EXPERIMENT and everything it replaced, one assignment a line.
+
+    KEY is maxtext.<key>, deploy.<key>, launch.<key>, or the bare key.
+    """
+    configuration = configured(app.root, experiment)
+    found = _assignments(configuration, key)
+    if not found:
+        near = known_keys(configuration, key)
+        hint = f"did you mean {' or '.join(near)}?" if near else ""
+        refuse(
+            "explain-unknown",
+            Location(configuration.file),
+            "no layer sets this key, and MaxText does not know it",
+            path=key,
+            hint=hint,
+        )
+    if form == "json":
+        rows = [{**asdict(item), "place": item.place._asdict()} for item in found]
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+    else:
+        click.echo("\n".join(map(str, found)))
+    return OK
+
+
+def _assignments(configuration: Configuration, key: str) -> list[Assignment]:
+    namespace, _, name = key.partition(".")
+    if namespace in {"deploy", "maxtext"} and name:
+        return list(assignments(configuration, namespace, name))
+    if namespace == "launch" and name:
+        return _launch(configuration, name)
+    if key in LAUNCH_KEYS:
+        return _launch(configuration, key)
+    return list(assignments(configuration, "deploy" if namespace in DEPLOY_KEYS else "maxtext", key))
+
+
+def _launch(configuration: Configuration, key: str) -> list[Assignment]:
+    place = configuration.launch.places.get(key)
+    value = getattr(configuration.launch, key, None)
+    return [Assignment(f"launch.{key}", place, "experiment", write(value), "wins")] if place else []

@@ -1,0 +1,98 @@
+"""What commands share: selectors, finding experiments, and printing problems."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from renderer.configure import Configuration, Configurator
+from renderer.layers import Repository
+from renderer.location import COMMAND_LINE
+from renderer.problem import Problem, RefusedError, errors
+from renderer.scalars import command_line_value
+from renderer.yaml_io import Node
+
+_SELECTORS: tuple[tuple[str, str, str], ...] = (
+    ("model", "MODEL", "A folder of presets/."),
+    ("chips", "N", "TPU chips: a folder of the model's topology/."),
+    ("context", "CONTEXT", "Context length, such as 8k."),
+    ("env", "ENV", "prod or test."),
+    ("owner", "TEAM", "Who answers for the run."),
+    ("image", "IMAGE", "A tag, a digest, or a full reference."),
+    ("branch", "BRANCH", "Source mode: the branch to clone."),
+    ("name", "NAME", "The run's name."),
+)
+
+
+def selectors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the RFC's selectors as options; they arrive as one keyword each, None where not given."""
+    for name, metavar, help_text in reversed(_SELECTORS):
+        function = click.option(f"--{name}", metavar=metavar, help=help_text)(function)
+    return function
+
+
+def selector_nodes(given: dict[str, str | None]) -> dict[str, Node]:
+    """Return the selectors that were given as nodes of `launch:`."""
+    nodes = {}
+    for name, text in given.items():
+        if text is not None:
+            key = "environment" if name == "env" else name
+            value = command_line_value(text) if key == "chips" else text
+            nodes[key] = Node(value, COMMAND_LINE, None, text)
+    return nodes
+
+
+def checkout_branch() -> str | None:
+    """Return the branch of the current folder if it is a MaxText checkout, as the RFC fills an omitted --branch."""
+    top = _git("rev-parse", "--show-toplevel")
+    if top is None or not any((Path(top) / path).is_file() for path in _MAXTEXT_MARKS):
+        return None
+    branch = _git("rev-parse", "--abbrev-ref", "HEAD")
+    return None if branch == "HEAD" else branch
+
+
+_MAXTEXT_MARKS = ("src/maxtext/configs/base.yml", "src/MaxText/configs/base.yml", "MaxText/configs/base.yml")
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)  # noqa: S603, S607
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def find(repository: Repository, names: Iterable[str]) -> list[Path]:
+    """Return the experiments that `names` name, each once. Raises RefusedError for all unknown ones."""
+    found: dict[Path, None] = {}
+    problems: list[Problem] = []
+    for name in names:
+        try:
+            found[repository.find_experiment(name)] = None
+        except RefusedError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise RefusedError(problems)
+    return list(found)
+
+
+def show(problems: Iterable[Problem]) -> None:
+    """Print problems to the error stream."""
+    for problem in problems:
+        click.echo(str(problem), err=True)
+
+
+def configured(root: Path, name: str) -> Configuration:
+    """Return the configuration of one experiment, which may lie outside the root. Raises RefusedError."""
+    repository = Repository(root)
+    problems: list[Problem] = []
+    configurator = Configurator(repository)
+    experiment = repository.experiment(repository.find_experiment(name), problems)
+    configuration = None if problems else configurator.configure(experiment, problems, inside=False)
+    if configuration is None or errors(problems):
+        raise RefusedError(problems)
+    return configuration

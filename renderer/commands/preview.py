@@ -1,0 +1,102 @@
+"""`renderer preview`: what an experiment or bare presets come to; writes nothing (the RFC's --dry-run)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from pod.derivations import Override
+from renderer import checks, outputs
+from renderer.checks.launch import needed
+from renderer.cli import OK, App
+from renderer.commands.options import checkout_branch, selector_nodes, selectors, show
+from renderer.configure import Configuration, Configurator
+from renderer.derived import check as check_derived
+from renderer.derived import overrides
+from renderer.layers import Repository
+from renderer.location import COMMAND_LINE
+from renderer.merge import Tree, leaves
+from renderer.pipeline import figures, fits
+from renderer.problem import Problem, RefusedError, errors
+from renderer.run_spec import Run, specify
+from renderer.scalars import write
+from renderer.yaml_io import Node
+
+
+@click.command("preview")
+@click.argument("experiment", required=False)
+@click.argument("values", nargs=-1, metavar="[KEY=VALUE]...")
+@selectors
+@click.pass_obj
+def command(app: App, /, experiment: str | None, values: tuple[str, ...], **given: str | None) -> int:
+    """Show both namespaces with each value's origin, what the pod adds, and the rendered files. Writes nothing.
+
+    Without EXPERIMENT the presets that the selectors choose are shown. Selectors win over `launch:`, KEY=VALUE over
+    every layer.
+    """
+    if experiment and "=" in experiment:
+        values, experiment = (experiment, *values), None
+    repository = Repository(app.root)
+    problems: list[Problem] = []
+    configuration = _configure(repository, experiment, values, selector_nodes(given), problems)
+    if configuration:
+        problems += checks.check(configuration)
+        problems += fits(configuration)
+    if configuration is None or errors(problems):
+        raise RefusedError(dict.fromkeys(problems))
+    run = specify(configuration)
+    problems += check_derived(configuration, run)
+    if errors(problems):
+        raise RefusedError(dict.fromkeys(problems))
+    show(dict.fromkeys(problems))
+    click.echo("\n".join(_sections(configuration, run)))
+    return OK
+
+
+def _configure(
+    repository: Repository,
+    name: str | None,
+    values: tuple[str, ...],
+    given: dict[str, Node],
+    problems: list[Problem],
+) -> Configuration | None:
+    experiment = repository.experiment(repository.find_experiment(name), problems) if name else None
+    launch = {**(experiment.launch if experiment else {}), **given}
+    if "branch" not in launch and "image" not in launch and (branch := checkout_branch()):
+        given = {**given, "branch": Node(branch, COMMAND_LINE)}
+    if errors(problems):
+        return None
+    return Configurator(repository).configure(experiment, problems, selectors=given, arguments=values, inside=False)
+
+
+def _sections(configuration: Configuration, run: Run) -> Iterator[str]:
+    launch, numbers = configuration.launch, figures(configuration)
+    yield f"# === run: {configuration.file or 'presets alone'} ==="
+    place = f"{launch.chips} chips ({numbers.slice.topology}, {numbers.slice.hosts} hosts)"
+    yield f"# {launch.model}, {place}, {launch.environment}, {launch.mode} mode"
+    yield f"# mesh {numbers.mesh} over {numbers.slice.devices} devices, global batch {numbers.global_batch}"
+    missing = list(needed(configuration))
+    if missing:
+        yield "# needed to launch:"
+        yield from (f"#   {problem.path}: {problem.message}" for problem in missing)
+    yield "# === deploy (to jobset.yml) ==="
+    yield from _origins(configuration.deploy)
+    yield "# === maxtext (to run.yml) ==="
+    yield from _origins(configuration.maxtext)
+    yield "# === overrides (computed in the pod, passed as arguments) ==="
+    for item in overrides(configuration, run):
+        if isinstance(item, Override):
+            yield f"{item.key}: {write(item.value)}  # {item.rule}: {item.reason}"  # type: ignore[arg-type]
+        else:
+            yield f"# {item.rule}: {item.reason}"
+    rendered = outputs.render(run, configuration.name or run.name)
+    for name in ("jobset.yml", "run.yml", "derive.json", "watcher.yml"):
+        if name in rendered.files:
+            yield f"# === {name} ==="
+            yield rendered.files[name].decode().rstrip("\n")
+
+
+def _origins(tree: Tree) -> Iterator[str]:
+    for path, leaf in leaves(tree):
+        yield f"{path}: {write(leaf.node.value)}  # {leaf.node.key_at.in_line}"

@@ -1,0 +1,87 @@
+"""`renderer smoke`: does the rendered pod train? Tried on this machine, in miniature."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import deque
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from renderer.cli import OK, PROBLEMS, App
+from renderer.commands.manifests import pod_scripts, rendered_files
+from renderer.layers import Repository
+from renderer.smoke import CPU_SIZE, Pod, lay_out, running
+from renderer.train_log import Step, first_error, parse_step
+
+
+@click.command("smoke")
+@click.argument("experiment")
+@click.argument("values", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option(
+    "--python",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="INTERPRETER",
+    help="An interpreter that has MaxText; without it the pod builds or finds its own.",
+)
+@click.option("--processes", type=click.IntRange(1, 8), default=1, help="Hosts to run, each a process. Default 1.")
+@click.option("--verbose", is_flag=True, help="Print everything the pod prints.")
+@click.pass_obj
+def command(
+    app: App, experiment: str, values: tuple[str, ...], python: Path | None, processes: int, verbose: bool
+) -> int:
+    """Run EXPERIMENT's rendered pod here: its own command, files and environment, at a size a CPU can train.
+
+    KEY=VALUE goes to MaxText on top of that size. Ends with the steps it trained, or the first error.
+    """
+    repository = Repository(app.root)
+    files = rendered_files(repository, experiment)
+    with tempfile.TemporaryDirectory(prefix="renderer-smoke-") as folder:
+        interpreter = python.absolute() if python else None
+        pod = lay_out(files, pod_scripts(repository, files), Path(folder), interpreter)
+        return _train(pod, values, processes, verbose=verbose)
+
+
+def _train(pod: Pod, values: tuple[str, ...], processes: int, *, verbose: bool) -> int:
+    steps: dict[int, list[Step]] = {number: [] for number in range(processes)}
+    printed: deque[str] = deque(maxlen=5000)
+    console = Console(stderr=True)
+    with console.status("starting the pod") as status, running(pod, values, processes) as group:
+        for number, line in group.lines():
+            if verbose:
+                click.echo(f"[{number}] {line}" if processes > 1 else line)
+            printed.append(line)
+            step = parse_step(line)
+            if step:
+                steps[number].append(step)
+                status.update(f"training: step {step.number}, loss {step.values.get('loss', 'unknown')}")
+        codes = group.codes()
+    _print(steps)
+    if any(codes):
+        code = next(code for code in codes if code)
+        click.echo(first_error(list(printed)) or "the pod printed no error; see --verbose", err=True)
+        click.echo(f"the pod ended with exit code {code}{' (configuration error)' if code == 2 else ''}", err=True)
+        return PROBLEMS
+    if not all(steps.values()):
+        click.echo("the pod ended without a training step; see --verbose", err=True)
+        return PROBLEMS
+    return OK
+
+
+def _print(steps: dict[int, list[Step]]) -> None:
+    """Print what was trained, a row a step."""
+    if not any(steps.values()):
+        return
+    table = Table(box=None, pad_edge=False, title=f"{CPU_SIZE['hardware']} run in miniature")
+    for column in ("process", "step", "loss", "seconds", "Tokens/s/device"):
+        table.add_column(column, justify="right")
+    for number, trained in steps.items():
+        for step in trained:
+            values = [
+                f"{step.values[name]:g}" if name in step.values else ""
+                for name in ("loss", "seconds", "Tokens/s/device")
+            ]
+            table.add_row(str(number), str(step.number), *values)
+    Console().print(table)

@@ -1,0 +1,232 @@
+"""The layers on disk: which files there are, which of them a run is made of, and their strict reading."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from renderer.location import COMMAND_LINE, Location
+from renderer.problem import Problem, refuse
+from renderer.yaml_io import Node, read, read_file
+
+ENVIRONMENTS = ("prod", "test")
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+"""A model's, experiment's or dataset's name: it becomes a folder or a file, so no separators and no leading dot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One file's contribution; `name` is model, topology, dataset, environment, experiment or command line."""
+
+    name: str
+    file: str
+    deploy: dict[str, Node]
+    maxtext: dict[str, Node]
+
+    @property
+    def by_person(self) -> bool:
+        """Whether a person chose its values for this run (layers ②.5 to ⑤), rather than a preset."""
+        return self.name in {"dataset", "environment", "experiment", "command line"}
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentFile:
+    """An experiment as it was read: its name in paths is always the file's stem."""
+
+    model: str
+    name: str
+    file: str
+    root: Node
+    layer: Layer
+
+    @property
+    def launch(self) -> dict[str, Node]:
+        """What stands under `launch:`."""
+        return section(self.root, "launch")
+
+    @property
+    def checks(self) -> dict[str, Node]:
+        """What stands under `checks:`."""
+        return section(self.root, "checks")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What chooses the preset files of a run."""
+
+    model: str
+    chips: int
+    context: str
+    environment: str
+
+
+def section(root: Node, key: str) -> dict[str, Node]:
+    """Return the mapping under `key`; absent, empty or wrong (then already reported) is an empty one."""
+    node = root.value.get(key)
+    return node.value if node is not None and isinstance(node.value, dict) else {}
+
+
+class Repository:
+    """The content under one root folder. Each file is read once, and its problems are kept with it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+        self._layers: dict[tuple[str, str], tuple[Layer, list[Problem]]] = {}
+
+    def label(self, path: Path) -> str:
+        """Return how messages call `path`: relative to the root where it lies inside."""
+        absolute = path.absolute()
+        return absolute.relative_to(self.root).as_posix() if absolute.is_relative_to(self.root) else absolute.as_posix()
+
+    def contains(self, path: Path) -> bool:
+        """Whether `path`, its symbolic links followed, lies under the root."""
+        return path.resolve().is_relative_to(self.root)
+
+    def models(self) -> list[str]:
+        """Return the models that have presets."""
+        return sorted(path.parent.name for path in self.root.glob("presets/*/model.yml"))
+
+    def topologies(self, model: str) -> list[tuple[int, str]]:
+        """Return (chips, context) of every topology file of `model`."""
+        found = []
+        for path in self.root.glob(f"presets/{model}/topology/*chips/*.yml"):
+            chips = path.parent.name.removesuffix("chips")
+            if re.fullmatch(r"[1-9][0-9]*", chips):
+                found.append((int(chips), path.stem))
+        return sorted(found)
+
+    def preset_files(self, selection: Selection) -> dict[str, str]:
+        """Return the file of each preset layer, by the layer's name in merging order."""
+        folder = f"presets/{selection.model}"
+        return {
+            "model": f"{folder}/model.yml",
+            "topology": f"{folder}/topology/{selection.chips}chips/{selection.context}.yml",
+            "environment": f"{folder}/environment/{selection.environment}.yml",
+        }
+
+    def missing_presets(self, selection: Selection, places: dict[str, Location]) -> Iterator[Problem]:
+        """Yield a problem for every preset file that does not exist, listing those that do."""
+        files = self.preset_files(selection)
+        if not (self.root / files["model"]).is_file():
+            known = ", ".join(self.models()) or "none"
+            place = places.get("model", COMMAND_LINE)
+            yield Problem("preset-missing", place, "launch.model", f"no {files['model']}", f"models: {known}")
+            return
+        if not (self.root / files["topology"]).is_file():
+            known = ", ".join(f"{chips} {context}" for chips, context in self.topologies(selection.model)) or "none"
+            place = places.get("chips", COMMAND_LINE)
+            yield Problem(
+                "preset-missing",
+                place,
+                "launch.chips",
+                f"no {files['topology']}",
+                f"chips and contexts: {known}",
+            )
+        if not (self.root / files["environment"]).is_file():
+            place = places.get("environment", COMMAND_LINE)
+            yield Problem("preset-missing", place, "launch.environment", f"no {files['environment']}")
+
+    def preset(self, name: str, file: str, problems: list[Problem]) -> Layer:
+        """Return a preset layer; what is wrong in its file is appended to `problems` each time it is asked for."""
+        return self._layer(name, file, problems, _namespaces)
+
+    def dataset(self, chosen: str, place: Location, problems: list[Problem], *, inside: bool) -> Layer | None:
+        """Return the dataset layer that `deploy.DATASETS_YAML` names; its flat keys belong under `maxtext:`."""
+        path = self.root / (chosen if "/" in chosen or chosen.endswith(".yml") else f"datasets/{chosen}.yml")
+        if not path.is_file():
+            known = ", ".join(sorted(found.stem for found in self.root.glob("datasets/*.yml"))) or "none"
+            message = f"no dataset {self.label(path)}"
+            problems.append(Problem("dataset-missing", place, "deploy.DATASETS_YAML", message, f"datasets: {known}"))
+            return None
+        if inside and not self.contains(path):
+            message = f"{chosen} lies outside the repository: what is launched must be reviewed here"
+            problems.append(Problem("path-outside", place, "deploy.DATASETS_YAML", message))
+            return None
+        return self._layer("dataset", self.label(path), problems, _flat)
+
+    def _layer(self, name: str, file: str, problems: list[Problem], build: Any) -> Layer:
+        key = (name, file)
+        if key not in self._layers:
+            found: list[Problem] = []
+            root = read_file(self.root / file, file, found)
+            self._layers[key] = build(name, file, root, found), found
+        layer, found = self._layers[key]
+        problems.extend(found)
+        return layer
+
+    def experiment_paths(self) -> tuple[list[Path], list[Problem]]:
+        """Return every experiment file, and a problem for every stray file or folder under experiments/."""
+        paths: list[Path] = []
+        strays: list[Problem] = []
+        folder = self.root / "experiments"
+        for entry in sorted(folder.iterdir()) if folder.is_dir() else []:
+            if not entry.is_dir():
+                if entry.name != "README.md":
+                    strays.append(self._stray(entry, "experiments lie in experiments/<model>/"))
+                continue
+            if not (self.root / "presets" / entry.name / "model.yml").is_file():
+                known = ", ".join(self.models()) or "none"
+                strays.append(self._stray(entry, f"no presets/{entry.name}/model.yml; models: {known}"))
+                continue
+            for path in sorted(entry.iterdir()):
+                if path.suffix == ".yml" and re.fullmatch(NAME, path.name) and path.is_file():
+                    paths.append(path)
+                elif path.suffix == ".yaml":
+                    strays.append(self._stray(path, "rename it to .yml"))
+                elif path.name != "README.md":
+                    strays.append(self._stray(path, "only <name>.yml files belong here"))
+        return paths, strays
+
+    def _stray(self, path: Path, reason: str) -> Problem:
+        return Problem("stray-file", Location(self.label(path)), "", f"is not an experiment: {reason}")
+
+    def find_experiment(self, name: str) -> Path:
+        """Return the file of the experiment called `name`: a path, or <model>/<name>.
+
+        Raises RefusedError when there is none, with the names that come near.
+        """
+        for candidate in (Path(name), self.root / name, self.root / "experiments" / f"{name}.yml"):
+            if candidate.suffix == ".yml" and candidate.is_file():
+                return candidate.absolute()
+        known = sorted(f"{path.parent.name}/{path.stem}" for path in self.experiment_paths()[0])
+        near = [other for other in known if name.rpartition("/")[2].removesuffix(".yml") in other] or known
+        hint = "experiments: " + ", ".join(near[:10]) if near else ""
+        return refuse("experiment-missing", Location(name), "no such experiment", hint=hint)
+
+    def experiment(self, path: Path, problems: list[Problem]) -> ExperimentFile:
+        """Return the experiment in the file at `path`; append what is wrong with its shape to `problems`."""
+        return self._experiment(path, read_file(path, self.label(path), problems), problems)
+
+    def parse_experiment(self, path: Path, data: bytes, problems: list[Problem]) -> ExperimentFile:
+        """Return the experiment that `data` would be if it stood at `path`."""
+        return self._experiment(path, read(data, self.label(path), problems), problems)
+
+    def _experiment(self, path: Path, root: Node, problems: list[Problem]) -> ExperimentFile:
+        file = self.label(path)
+        layer = _namespaces("experiment", file, root, problems, ("launch", "deploy", "maxtext", "checks"))
+        return ExperimentFile(path.parent.name, path.stem, file, root, layer)
+
+
+def _namespaces(
+    name: str, file: str, root: Node, problems: list[Problem], known: tuple[str, ...] = ("deploy", "maxtext")
+) -> Layer:
+    """Return the layer in a file of namespaces; other top-level keys are problems, an empty one is an absent one."""
+    for key, node in root.value.items():
+        if key not in known:
+            message = f"unknown top-level key: write it under {' or '.join(f'{word}:' for word in known)}"
+            problems.append(Problem("top-level-key", node.key_at, key, message))
+        elif node.value is not None and not isinstance(node.value, dict):
+            problems.append(Problem("namespace-type", node.at, key, "must be a mapping of keys"))
+    return Layer(name, file, section(root, "deploy"), section(root, "maxtext"))
+
+
+def _flat(name: str, file: str, root: Node, problems: list[Problem]) -> Layer:
+    """Return a dataset's layer: all its keys are MaxText's."""
+    for key in ("launch", "deploy", "maxtext", "checks"):
+        if key in root.value:
+            message = "a dataset holds MaxText keys at the top level, no namespaces"
+            problems.append(Problem("top-level-key", root.value[key].key_at, key, message))
+    return Layer(name, file, {}, root.value)

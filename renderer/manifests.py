@@ -1,0 +1,95 @@
+"""Everything a run consists of in the cluster, as one stream of manifests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from renderer.scalars import quote
+from renderer.yaml_io import load
+
+HOLD_QUEUE = "renderer-hold"
+"""A LocalQueue that does not exist: with Kueue, a JobSet that waits for it stays suspended, also where a queue named
+default would catch an unlabelled one."""
+
+_QUEUE = "kueue.x-k8s.io/queue-name"
+
+
+def stream(files: Mapping[str, bytes], scripts: Mapping[str, bytes]) -> str:
+    """Return the ConfigMaps and the held JobSet of one run for `kubectl apply --server-side -f -`.
+
+    `files` are the run's rendered files, `scripts` its pod scripts. Raises ValueError if they do not hold together.
+    """
+    jobset = load(files["jobset.yml"].decode())
+    namespace, name = jobset["metadata"]["namespace"], jobset["metadata"]["name"]
+    queue = jobset["metadata"]["labels"].get(_QUEUE)
+    volumes = _config_maps(jobset)
+    documents = [
+        _release(name, namespace, queue),
+        "\n".join(config_map(volumes["pod"], namespace, scripts)),
+        "\n".join(config_map(volumes["run"], namespace, {key: files[key] for key in ("derive.json", "run.yml")})),
+        held(files["jobset.yml"].decode()).rstrip("\n"),
+    ]
+    if "watcher.yml" in files:
+        documents.append(files["watcher.yml"].decode().rstrip("\n"))
+    return "\n---\n".join(documents) + "\n"
+
+
+def _config_maps(jobset: Mapping[str, object]) -> dict[str, str]:
+    spec: object = jobset
+    for step in ("spec", "replicatedJobs", 0, "template", "spec", "template", "spec", "volumes"):
+        spec = spec[step]  # type: ignore[index]
+    return {volume["name"]: volume["configMap"]["name"] for volume in spec if "configMap" in volume}  # type: ignore[attr-defined]
+
+
+def config_map(name: str, namespace: str, data: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield the lines of an immutable ConfigMap: a launched run keeps what it was reviewed with."""
+    yield "apiVersion: v1"
+    yield "kind: ConfigMap"
+    yield "metadata:"
+    yield f"  name: {quote(name)}"
+    yield f"  namespace: {quote(namespace)}"
+    yield "immutable: true"
+    yield "data:"
+    for key in sorted(data):
+        yield from _text(quote(key), data[key].decode())
+
+
+def _text(key: str, text: str) -> Iterator[str]:
+    """Yield an entry as a literal block, which people can read; quoted where a block would not keep every character."""
+    lines = text.split("\n")
+    if (
+        lines[-1]
+        or not lines[0].strip()
+        or lines[0][0] == " "
+        or not all(map(str.isprintable, lines))
+        or text.endswith("\n\n")
+    ):
+        yield f"  {key}: {quote(text)}"
+        return
+    yield f"  {key}: |"
+    yield from (f"    {line}" if line else "" for line in lines[:-1])
+
+
+def held(jobset: str) -> str:
+    """Return jobset.yml suspended and in the hold queue. Raises ValueError if its text has no place for that."""
+    text = re.sub(rf"^ *{re.escape(_QUEUE)}: .*\n", "", jobset, flags=re.MULTILINE)
+    text = text.replace("\n  labels:\n", f'\n  labels:\n    {_QUEUE}: "{HOLD_QUEUE}"\n', 1)
+    text = text.replace("\nspec:\n", "\nspec:\n  suspend: true\n", 1)
+    data = load(text)
+    if data["spec"].get("suspend") is not True or data["metadata"]["labels"].get(_QUEUE) != HOLD_QUEUE:
+        raise ValueError("jobset.yml has no spec or no labels to hold it by")
+    return text
+
+
+def _release(name: str, namespace: str, queue: str | None) -> str:
+    lines = ["# The JobSet is held: nothing runs before you release it."]
+    if queue:
+        lines.append("# Release it to its Kueue queue:")
+        lines.append(f"#   kubectl label jobset {name} -n {namespace} --overwrite {_QUEUE}={queue}")
+        return "\n".join(lines)
+    lines.append("# Release it:")
+    lines.append(f"#   kubectl label jobset {name} -n {namespace} {_QUEUE}-")
+    patch = '{"spec":{"suspend":false}}'
+    lines.append(f"#   kubectl patch jobset {name} -n {namespace} --type merge -p '{patch}'")
+    return "\n".join(lines)

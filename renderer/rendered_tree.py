@@ -1,0 +1,194 @@
+"""The files under rendered/: what should be there, what is, and the one step from the one to the other."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from renderer import exchange, names
+from renderer.location import Location
+from renderer.outputs import RUN_FILES, Rendered, pod_files
+from renderer.problem import Problem, refuse
+
+FOLDER = "rendered"
+_RUN_FILE = re.compile(rf"{FOLDER}/(?:prod|test)/[^/]+/[^/]+/(?:{'|'.join(map(re.escape, RUN_FILES))})")
+_POD_FILE = re.compile(rf"{FOLDER}/_pod/([0-9a-f]{{12}})/[^/]+")
+_POD_REFERENCE = re.compile(rb'name: "pod-([0-9a-f]{12})"')
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What brings the tree up to date, by path under the root; what does not change is not named."""
+
+    write: Mapping[str, bytes]
+    delete: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.write or self.delete)
+
+
+def desired(runs: Iterable[Rendered]) -> dict[str, bytes]:
+    """Return every file that `runs` consist of, the pod scripts included, by path under the root."""
+    files = {f"{run.folder}/{name}": data for run in runs for name, data in run.files.items()}
+    return {**files, **pod_files()} if files else files
+
+
+def existing(root: Path) -> Iterator[str]:
+    """Yield the path under the root of everything below rendered/ that is not a folder."""
+    for folder, folders, files in os.walk(root / FOLDER):
+        relative = Path(folder).relative_to(root).as_posix()
+        links = [name for name in folders if (Path(folder) / name).is_symlink()]
+        for name in sorted(files + links):
+            yield f"{relative}/{name}"
+
+
+def owned(path: str) -> bool:
+    """Return whether the renderer may write and remove `path`."""
+    return bool(_RUN_FILE.fullmatch(path) or _POD_FILE.fullmatch(path))
+
+
+def plan(root: Path, files: Mapping[str, bytes], folders: Iterable[str] | None = None) -> Changes:
+    """Return what makes the tree hold `files`: everything owned, or only what lies in `folders`.
+
+    Pod scripts stay as long as any jobset.yml that remains refers to them.
+    """
+    scope = None if folders is None else tuple(f"{folder}/" for folder in folders)
+    present = [path for path in existing(root) if owned(path)]
+    write = {path: data for path, data in files.items() if not _same(root / path, data)}
+    runs = [path for path in present if _RUN_FILE.fullmatch(path)]
+    delete = [path for path in runs if path not in files and (scope is None or path.startswith(scope))]
+    used = _pods(root, files, set(runs) - set(delete))
+    delete += [
+        path for path in present if path not in files and (pod := _POD_FILE.fullmatch(path)) and pod[1] not in used
+    ]
+    return Changes(write, tuple(sorted(delete)))
+
+
+def _same(path: Path, data: bytes) -> bool:
+    return path.is_file() and not path.is_symlink() and path.read_bytes() == data
+
+
+def _pods(root: Path, files: Mapping[str, bytes], remaining: set[str]) -> set[str]:
+    """Return the digests of the pod scripts that the jobsets to come refer to."""
+    jobsets = [data for path, data in files.items() if path.endswith("/jobset.yml")]
+    jobsets += [(root / path).read_bytes() for path in remaining - set(files) if path.endswith("/jobset.yml")]
+    return {match.decode() for data in jobsets for match in _POD_REFERENCE.findall(data)}
+
+
+def inspect(root: Path, files: Mapping[str, bytes], folders: Iterable[str] | None = None) -> Iterator[Problem]:
+    """Yield a problem per file under rendered/ that is missing, edited by hand, stale, orphaned or not the renderer's.
+
+    With `folders`, files that `files` does not name are looked for in these only.
+    """
+    scope = f"{FOLDER}/" if folders is None else tuple(f"{folder}/" for folder in folders)
+    for path, data in sorted(files.items()):
+        if not (root / path).is_file():
+            yield _problem("rendered-missing", path, "is missing")
+        elif not _same(root / path, data):
+            if _edited(root, path):
+                yield _problem("rendered-edited", path, "was edited by hand")
+            else:
+                yield _problem("rendered-stale", path, "is stale: its layers, the template or the renderer changed")
+    for path in existing(root):
+        if path in files or not path.startswith(scope):
+            continue
+        if owned(path):
+            yield _problem("rendered-orphan", path, "is orphaned: no experiment renders it")
+        else:
+            yield Problem(
+                "rendered-unknown",
+                Location(path),
+                "",
+                "is not the renderer's: nothing else belongs under rendered/; delete it",
+            )
+
+
+def _problem(code: str, path: str, message: str) -> Problem:
+    return Problem(code, Location(path), "", f"{message}; run renderer render")
+
+
+def _edited(root: Path, path: str) -> bool:
+    """Return whether a run's files no longer carry their own digest. Pod scripts are named by theirs."""
+    if _POD_FILE.fullmatch(path):
+        return True
+    folder = (root / path).parent
+    files = {name: (folder / name).read_bytes() for name in RUN_FILES if (folder / name).is_file()}
+    return "jobset.yml" not in files or names.seal(files)["jobset.yml"] != files["jobset.yml"]
+
+
+def commit(root: Path, changes: Changes) -> None:
+    """Make the changes in one step: a crash at any point leaves the old tree or the new one.
+
+    The smallest folder that holds all changes is built anew beside the tree (unchanged files are linked, so neither
+    their bytes nor their times change) and put in its place.
+    """
+    if (root / FOLDER).is_symlink():
+        refuse("rendered-link", Location(FOLDER), "is a symbolic link: the renderer replaces real folders only")
+    with _locked(root):
+        if not changes:
+            return
+        target = _target(root, changes)
+        staging = Path(tempfile.mkdtemp(prefix=".renderer-", dir=root))
+        (staging / ".gitignore").write_text("*\n", encoding="utf-8")
+        _build(root, target, staging / "new", changes)
+        exchange.replace(target, staging)
+        shutil.rmtree(staging)
+
+
+@contextmanager
+def _locked(root: Path) -> Iterator[None]:
+    """Hold the root, so that two renders wait for each other, and clear what a crashed one left."""
+    handle = os.open(root, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        for staging in root.glob(".renderer-*"):
+            exchange.recover(staging)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _target(root: Path, changes: Changes) -> Path:
+    """Return the folder to replace: it holds every change, its parent exists, and something is left in it."""
+    paths = [root / path for path in (*changes.write, *changes.delete)]
+    target = Path(os.path.commonpath([path.parent for path in paths]))
+    deleted = set(changes.delete)
+    while target != root / FOLDER and (not target.parent.is_dir() or not _keeps(root, target, changes, deleted)):
+        target = target.parent
+    return target
+
+
+def _keeps(root: Path, folder: Path, changes: Changes, deleted: set[str]) -> bool:
+    prefix = folder.relative_to(root).as_posix() + "/"
+    if any(path.startswith(prefix) for path in changes.write):
+        return True
+    return any(path.startswith(prefix) and path not in deleted for path in existing(root))
+
+
+def _build(root: Path, target: Path, new: Path, changes: Changes) -> None:
+    new.mkdir()
+    gone = {*changes.delete, *changes.write}
+    prefix = target.relative_to(root).as_posix() + "/"
+    for path in existing(root):
+        if path.startswith(prefix) and path not in gone:
+            copy = new / path.removeprefix(prefix)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            _link(root / path, copy)
+    for path, data in changes.write.items():
+        copy = new / path.removeprefix(prefix)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(data)
+
+
+def _link(old: Path, new: Path) -> None:
+    try:
+        new.hardlink_to(old)
+    except OSError:  # a file system without hard links
+        shutil.copy2(old, new, follow_symlinks=False)
