@@ -16,7 +16,7 @@ _UNFIT = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]"
 _CONTROL = re.compile(_UNFIT)
 _MARKS = r"\b(?:TODO|FIXME|TBD|XXX+)\b|\bX_[A-Z0-9_]+_X\b|\{\{.*?\}\}"
 _PLACEHOLDER = re.compile(
-    rf"<[A-Za-z][^<>\n]*>|{_MARKS}|(?i:\b(?:change|replace)[-_ ]?me\b|\byour[-_ ][a-z]\w*|\bpath/to/\w*)"
+    rf"<[A-Za-z][^<>\n]*>|{_MARKS}|(?i:\b(?:change|replace)[-_]?me\b|\byour[-_][a-z]\w*|\bpath/to/\w*)"
 )
 _WORDS = r"TODO|FIXME|TBD|XXX|X_[A-Z]|\{\{|your|Your|YOUR|hange|HANGE|eplace|EPLACE|path/to|PATH/TO|Path/"
 # Texts without any of this hold no problem: one quick look instead of three.
@@ -59,7 +59,11 @@ def _problems(text: str, node: Node, path: str) -> Iterator[Problem]:
         yield Problem("interpolation", node.at, path, message)
 
 
+# Values that are language, or a tokenizer's own words such as <eos>: anything may stand in them.
+_LANGUAGE = re.compile(r".*(?:_token|prompt|chat_template|_placeholder)")
+
+
 def placeholder(text: str, path: str) -> str:
-    """Return the placeholder in a value, or nothing: <eos> or <answer> in a ..._token are a tokenizer's own words."""
+    """Return the placeholder in a value, or nothing."""
     found = _PLACEHOLDER.search(text) if _SUSPECT.search(text) else None
-    return found.group() if found and not (path.endswith("_token") and text.startswith("<")) else ""
+    return found.group() if found and not _LANGUAGE.fullmatch(path) else ""

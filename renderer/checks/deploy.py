@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from renderer.configure import Configuration
 from renderer.key_types import Key, Kind, judge, judge_entry
-from renderer.keys import DEPLOY_KEYS
+from renderer.keys import DEPLOY_KEYS, LAUNCH_KEYS
 from renderer.merge import Leaf, Tree, leaves, winner
 from renderer.problem import Problem
 from renderer.schema import nearest
@@ -61,6 +61,6 @@ def _unknown(configuration: Configuration, name: str, item: Leaf | Tree) -> Iter
         message = f"is MaxText's {native}: write it under maxtext:"
         yield Problem("namespace", place, path, message)
         return
-    near = nearest(name, DEPLOY_KEYS)
+    near = nearest(name.upper(), DEPLOY_KEYS) or [f"launch.{key}" for key in nearest(native, LAUNCH_KEYS)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(DEPLOY_KEYS)}"
     yield Problem("unknown-deploy-key", place, path, "unknown key", hint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from renderer.configure import Configuration
+from renderer.keys import DEPLOY_KEYS, LAUNCH_KEYS
 from renderer.maxtext_types import judge
 from renderer.merge import Leaf, Tree, values, winner
 from renderer.mesh import maxtext_model
@@ -64,7 +65,11 @@ def _unknown(configuration: Configuration, key: str, item: Leaf | Tree) -> Probl
     elsewhere = known_elsewhere(snapshot, key)
     near = nearest(key, snapshot.keys)
     hints = [elsewhere] if elsewhere else []
-    if near and not elsewhere.startswith(("renamed", "named")):
+    if key.upper() in DEPLOY_KEYS:
+        hints.append(f"write it under deploy: as {key.upper()}")
+    elif key in LAUNCH_KEYS:
+        hints.append("write it under launch:")
+    elif near and not elsewhere.startswith(("renamed", "named")):
         hints.append(f"did you mean {' or '.join(near)}?")
     message = f"MaxText {snapshot.version} knows no such key"
     return _at(item, configuration, "unknown-maxtext-key", key, message, "; ".join(hints))

@@ -23,7 +23,7 @@ class Found(NamedTuple):
 def check(configuration: Configuration) -> Iterator[Problem]:
     """Yield a problem per credential. Its text is in no message."""
     for place, path, secret in found(configuration):
-        message = f"looks like a {secret.kind} ({len(secret.value)} characters, not shown): never commit one"
+        message = f"looks like a secret ({secret.kind}, {len(secret.value)} characters, not shown): never commit one"
         hint = (
             "put it into a Kubernetes Secret (deploy.GITHUB_TOKEN_SECRET, or one the image reads), and revoke this one"
         )

@@ -1,0 +1,241 @@
+"""What may be launched: presets/policy.yml, a reviewed file. Without it nothing is restricted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from renderer import tables
+from renderer.codes import CODES
+from renderer.configure import Configuration
+from renderer.key_types import Form, Key, Kind
+from renderer.layers import ENVIRONMENTS
+from renderer.location import Location
+from renderer.problem import Problem, Severity
+from renderer.run_spec import Run
+from renderer.schema import nearest
+from renderer.yaml_io import Node, read_file
+
+FILE = "presets/policy.yml"
+_CODE = "policy-file"
+_SECTIONS = ("environments", "checks", "merge", "paused")
+
+_RULES = (
+    Key("buckets", Kind.TEXT_LIST, "The buckets a run may write to."),
+    Key("namespaces", Kind.TEXT_LIST, "The namespaces a run may live in."),
+    Key("images", Kind.TEXT_LIST, "The images a run may use; * stands for anything."),
+    Key("image_form", Kind.TEXT, "tag or digest.", form=Form("tag|digest", "tag or digest")),
+)
+_LIMITS = (
+    Key("launches", Kind.INTEGER, "Most runs that one merge may launch."),
+    Key("stops", Kind.INTEGER, "Most runs that one merge may stop."),
+    Key("chips", Kind.INTEGER, "Most chips that the launches of one merge may take."),
+)
+_RULING = (
+    Key("severity", Kind.TEXT, "error, warning or off.", form=Form("error|warning|off", "error, warning or off")),
+    Key("reason", Kind.TEXT, "why, in words", form=Form(r"(?s).*\S.*", "a reason")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What runs of one environment may use; None where everything is allowed. `image_form` is tag, digest or empty."""
+
+    buckets: tuple[str, ...] | None = None
+    namespaces: tuple[str, ...] | None = None
+    images: tuple[str, ...] | None = None
+    image_form: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """How a check's code is taken: None is off."""
+
+    severity: Severity | None
+    reason: str
+    place: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that one merge may do; None is no limit."""
+
+    launches: int | None = None
+    stops: int | None = None
+    chips: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What may be launched, and how problems are taken. `paused` is the reason why nothing is launched, or empty."""
+
+    rules: Mapping[str, Rules] = field(default_factory=dict)
+    rulings: Mapping[str, Ruling] = field(default_factory=dict)
+    limits: Limits = Limits()
+    paused: str = ""
+
+
+def load(root: Path, problems: list[Problem]) -> Policy:
+    """Return the policy of the content under `root`; append what is wrong in its file to `problems`."""
+    if not (root / FILE).exists():
+        return Policy()
+    node = read_file(root / FILE, FILE, problems)
+    tables.known(node.value, _SECTIONS, "", _CODE, problems)
+    empty = Node(None, node.at)
+    section = {name: node.value.get(name, empty) for name in _SECTIONS}
+    environments = tables.mapping(section["environments"], "environments", _CODE, problems)
+    tables.known(environments, ENVIRONMENTS, "environments", _CODE, problems)
+    return Policy(
+        rules={name: _rules(child, f"environments.{name}", problems) for name, child in environments.items()},
+        rulings=_rulings(section["checks"], problems),
+        limits=Limits(**tables.read(section["merge"], _LIMITS, "merge", _CODE, problems)),
+        paused=_paused(section["paused"], problems),
+    )
+
+
+def _rules(node: Node, path: str, problems: list[Problem]) -> Rules:
+    read = tables.read(node, _RULES, path, _CODE, problems)
+    lists = {name: None if read[name] is None else tuple(read[name]) for name in ("buckets", "namespaces", "images")}
+    return Rules(**lists, image_form=read["image_form"] or "")
+
+
+def _paused(node: Node, problems: list[Problem]) -> str:
+    if node.value is None:
+        return ""
+    if not isinstance(node.value, str) or not node.value.strip():
+        message = "must be the reason why nothing is launched, or absent"
+        problems.append(Problem(_CODE, node.at, "paused", message))
+        return ""
+    return node.value
+
+
+def _rulings(node: Node, problems: list[Problem]) -> dict[str, Ruling]:
+    found = {}
+    for name, child in tables.mapping(node, "checks", _CODE, problems).items():
+        path = f"checks.{name}"
+        before = len(problems)
+        read = tables.read(child, _RULING, path, _CODE, problems, required=("severity",))
+        if len(problems) == before:
+            problems.extend(_allowed(name, read["severity"], read["reason"], child, path))
+        if len(problems) == before:
+            severity = None if read["severity"] == "off" else Severity(read["severity"])
+            found[name] = Ruling(severity, read["reason"] or "", child.key_at)
+    return found
+
+
+def _allowed(name: str, severity: str, reason: str | None, node: Node, path: str) -> Iterator[Problem]:
+    """Yield why a code may not be taken so: it is unknown, nobody may lower it, or the reason is missing."""
+    if name not in CODES:
+        near = nearest(name, CODES)
+        hint = f"did you mean {' or '.join(near)}?" if near else "docs/checks.md lists them"
+        yield Problem(_CODE, node.key_at, path, "no check has this code", hint)
+        return
+    code = CODES[name]
+    if severity == "error" or severity == code.severity:
+        return
+    if not code.adjustable:
+        yield Problem(_CODE, node.key_at, path, "stays an error: no run can be made without it, or nobody may waive it")
+    elif not reason:
+        yield Problem(_CODE, node.key_at, path, f"{severity} needs a reason: write reason: beside it")
+
+
+def apply(policy: Policy, problems: Iterable[Problem]) -> list[Problem]:
+    """Return `problems` as the policy takes them. Applying it twice changes nothing more."""
+    if not policy.rulings:
+        return list(problems)
+    taken = (_taken(policy.rulings.get(problem.code), problem) for problem in problems)
+    return [problem for problem in taken if problem]
+
+
+def _taken(ruling: Ruling | None, problem: Problem) -> Problem | None:
+    if ruling is None or ruling.severity is problem.severity:
+        return problem
+    if ruling.severity is None:
+        return None
+    because = f": {ruling.reason}" if ruling.reason else ""
+    said = f"{ruling.severity.value} by {ruling.place.in_line}{because}"
+    return replace(problem, severity=ruling.severity, hint=f"{problem.hint}\n{said}".lstrip("\n"))
+
+
+def check(policy: Policy, configuration: Configuration, run: Run) -> Iterator[Problem]:
+    """Yield a problem per bucket, namespace and image of the run that its environment may not use."""
+    rules = policy.rules.get(run.environment)
+    if rules is None:
+        return
+    yield from _namespace(rules, configuration, run)
+    yield from _buckets(rules, configuration)
+    yield from _images(rules, configuration, run)
+
+
+def _namespace(rules: Rules, configuration: Configuration, run: Run) -> Iterator[Problem]:
+    if rules.namespaces is not None and run.namespace not in rules.namespaces:
+        place = _place(configuration, "deploy", "K8S_NAMESPACE")
+        yield _refused(
+            "policy-namespace", place, "deploy.K8S_NAMESPACE", run.environment, run.namespace, rules.namespaces
+        )
+
+
+def _buckets(rules: Rules, configuration: Configuration) -> Iterator[Problem]:
+    if rules.buckets is None:
+        return
+    for namespace, key in _WRITTEN:
+        leaf = configuration.leaf(namespace, key)
+        text = str(leaf.node.value) if leaf else ""
+        bucket = text.removeprefix("gs://").split("/")[0]
+        if leaf and (key == "GCS_BUCKET" or text.startswith("gs://")) and bucket not in rules.buckets:
+            path = f"{namespace}.{key}"
+            yield _refused("policy-bucket", leaf.at, path, configuration.launch.environment, bucket, rules.buckets)
+
+
+_WRITTEN = (("deploy", "GCS_BUCKET"), ("deploy", "HF_OUTPUT_DIRECTORY"), ("maxtext", "base_output_directory"))
+
+
+def _images(rules: Rules, configuration: Configuration, run: Run) -> Iterator[Problem]:
+    images = [(configuration.launch.place("image"), "launch.image", run.image)]
+    if run.watcher:
+        images.append(
+            (_place(configuration, "deploy", "HF_WATCHER_IMAGE"), "deploy.HF_WATCHER_IMAGE", run.watcher.image)
+        )
+    for place, path, image in images:
+        if rules.images is not None and not any(fnmatchcase(image, pattern) for pattern in rules.images):
+            yield _refused("policy-image", place, path, run.environment, image, rules.images)
+    if configuration.launch.image:
+        yield from _image_form(rules.image_form, images[0][0], run)
+
+
+def _image_form(form: str, place: Location, run: Run) -> Iterator[Problem]:
+    tag = run.image.rpartition("/")[2].partition(":")[2]
+    if not form or "@" in run.image:
+        return
+    if form == "digest":
+        message = f"{run.image} is no digest: {run.environment} takes {run.image.rpartition(':')[0]}@sha256:... only"
+        yield Problem("policy-image-form", place, "launch.image", message)
+    elif tag in {"", "latest"}:
+        message = f"{run.image} does not say which version: write a tag or a digest"
+        yield Problem("policy-image-form", place, "launch.image", message)
+
+
+def _place(configuration: Configuration, namespace: str, key: str) -> Location:
+    leaf = configuration.leaf(namespace, key)
+    return leaf.at if leaf else configuration.start
+
+
+def _refused(code: str, place: Location, path: str, environment: str, value: str, allowed: Iterable[str]) -> Problem:
+    message = f"{value} is not allowed in {environment}"
+    return Problem(code, place, path, message, f"{FILE} allows: {', '.join(allowed) or 'none'}")
+
+
+def exceeded(policy: Policy, *, launches: int, stops: int, chips: int) -> list[str]:
+    """Return what one merge would do above the policy's limits, one sentence each."""
+    limits = policy.limits
+    asked = (("launch", launches, limits.launches, "runs"), ("stop", stops, limits.stops, "runs"))
+    found = [
+        f"would {verb} {count} {what}, at most {most} are allowed"
+        for verb, count, most, what in asked
+        if most is not None and count > most
+    ]
+    if limits.chips is not None and chips > limits.chips:
+        found.append(f"would take {chips} chips, at most {limits.chips} are allowed")
+    return found

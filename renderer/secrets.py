@@ -1,0 +1,154 @@
+"""Finds credentials in texts and masks them. The only module that knows detect-secrets."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+from renderer.scalars import quote
+
+MASK = "****"
+
+
+class Secret(NamedTuple):
+    """A credential in a text: what it looks like, and the part to mask."""
+
+    kind: str
+    value: str
+
+
+# What detect-secrets does not know yet: kind and pattern.
+_FURTHER = (
+    ("GitHub Token", r"github_pat_[A-Za-z0-9_]{22,}"),
+    ("Hugging Face Token", r"\bhf_[A-Za-z0-9]{30,}"),
+    ("Google API Key", r"AIza[0-9A-Za-z_-]{35}"),
+    ("Google OAuth Token", r"ya29\.[0-9A-Za-z_-]{20,}"),
+    ("Private Key", r"BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY"),
+)
+_LONG = 20
+"""No detector finds anything in a shorter text, but for those of _SHORT_RULES."""
+_KEYWORD = r"(?i:key|pwd|pw|password|pass|token)[\"']?\]?[ =:>]+[\"']?[A-Za-z0-9_-]{24}"  # Cloudant, IBM, SoftLayer
+_SHORT_RULES = (
+    ("@", r"://[^\s/]*@"),  # basic auth
+    ("akc", r"AKC"),  # Artifactory
+    ("ap", r"AP[\dA-F][a-zA-Z0-9]{8}"),
+    ("eyj", r"eyJ"),  # JWT
+    ("xox", r"(?i:xox)"),  # Slack
+    ("private key", r"PRIVATE KEY"),
+)
+_RULES = (
+    *_SHORT_RULES,
+    *(("key", _KEYWORD), ("pw", _KEYWORD), ("pass", _KEYWORD), ("token", _KEYWORD)),
+    *((part, part.upper() + "[0-9A-Z]") for part in ("a3t", "abia", "acca", "akia", "asia")),  # AWS
+    ("aws", r"(?i:aws)[^\n]*['\"]"),
+    ("accountkey=", r"AccountKey="),  # Azure
+    ("softlayer", r"(?i:softlayer)"),
+    (".", r"\.[A-Za-z\d_-]{6}\.[A-Za-z\d_-]{27}"),  # Discord
+    *(("_", r"gh[pousr]_"), ("github_pat", r"github_pat_")),
+    *(("gl", r"gl[a-z]+-"), ("gr1348941", r"GR1348941")),  # GitLab
+    ("-us", r"-us[0-9]"),  # Mailchimp
+    ("_authtoken=", r":_authToken="),  # npm
+    ("t3blbkfj", r"T3BlbkFJ"),  # OpenAI
+    ("putty", r"PuTTY-User-Key-File"),
+    ("pypi-", r"pypi-Ag"),
+    ("sg.", r"SG\.[a-zA-Z0-9_-]{22}"),  # SendGrid
+    ("hooks.slack", r"(?i:hooks\.slack)"),
+    ("sq0csp-", r"sq0csp-"),  # Square
+    ("k_live_", r"k_live_"),  # Stripe
+    (":", r"\d:[0-9A-Za-z_-]{35}"),  # Telegram
+    *(("ac", r"AC[a-z0-9]{32}"), ("sk", r"SK[a-z0-9]{32}")),  # Twilio
+    *(("hf_", r"hf_[A-Za-z0-9]{30}"), ("aiza", r"AIza"), ("ya29", r"ya29\.")),
+)
+
+
+def suspicious(line: str, text: str) -> bool:
+    """Return whether a detector could find something in `line`, which holds the value `text` whole.
+
+    Each rule is a part, case folded, and a pattern around it that some detectors' texts always have.
+    tests/test_secrets.py draws texts from every pattern of the installed detect-secrets and holds the rules to it.
+    """
+    folded = line.casefold()
+    rules = _RULES if len(text) >= _LONG else _RULES[: len(_SHORT_RULES)]
+    for part, pattern in rules:  # noqa: SIM110  any() takes twice the time, and this runs for every value
+        if part in folded and re.search(pattern, line):
+            return True
+    return False
+
+
+_SECRET_NAME = re.compile(
+    r"(?i)(?:^|_)(?:token|password|passwd|secret|(?:api|access|private|secret)_?key|credentials?)$"
+)
+_OPAQUE = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9+/=_.-]{16,}")
+_PATH = re.compile(r"\.{0,2}/")
+
+
+@lru_cache(maxsize=16384)
+def find(name: str, text: str) -> tuple[Secret, ...]:
+    """Return what looks like a credential in the value `text` of the key `name`.
+
+    detect-secrets looks for some kinds beside a telling name only, so it is shown both.
+    """
+    line = f'{name}: "{text}"'
+    if suspicious(line, text) and (found := tuple(dict.fromkeys(_detect(line)))):
+        return found
+    if len(text) >= _SHORTEST_GROUP and _SECRET_NAME.search(name) and _OPAQUE.fullmatch(text) and not _PATH.match(text):
+        return (Secret(f"credential for {name}", text),)
+    return ()
+
+
+def _detect(text: str) -> Iterator[Secret]:
+    for kind, pattern in _FURTHER:
+        for match in re.finditer(pattern, text):
+            yield Secret(kind, match.group())
+    for detector in _detectors():
+        for pattern in detector.denylist:
+            for match in pattern.finditer(text):
+                if any(detector.analyze_string(match.group())):
+                    yield Secret(detector.secret_type, _value(match))
+
+
+def _value(match: re.Match[str]) -> str:
+    """Return the credential itself: detectors mark it as a group, or mark only its kind (`ghp`), or mark nothing."""
+    longest = max((group for group in match.groups() if group), key=len, default="")
+    return longest if len(longest) >= _SHORTEST_GROUP else match.group()
+
+
+_SHORTEST_GROUP = 16
+
+
+@cache
+def _detectors() -> list[Any]:
+    """Return detect-secrets' regex detectors. Public IP addresses are left out: they are no secrets.
+
+    Imported late (0.15 s), because hardly any text is suspicious; its entropy detectors take words for secrets.
+    """
+    package = importlib.import_module("detect_secrets.plugins")
+    base = importlib.import_module("detect_secrets.plugins.base").RegexBasedDetector
+    found = {}
+    for entry in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"detect_secrets.plugins.{entry.name}")
+        for thing in vars(module).values():
+            if isinstance(thing, type) and issubclass(thing, base) and thing is not base:
+                found[thing.__name__] = thing()
+    found.pop("IPPublicDetector", None)
+    return [found[name] for name in sorted(found)]
+
+
+def mask(text: str, known: tuple[Secret, ...] = ()) -> str:
+    """Return `text` with every credential in it masked; of a private key nothing is left but its first words.
+
+    `known` are credentials found before, which only their key's name gave away.
+    """
+    found = known + (tuple(_detect(text)) if suspicious(text, text) else ())
+    for secret in dict.fromkeys(found):
+        if secret.kind == "Private Key":
+            before, header, _ = text.partition(secret.value)
+            text = f"{before}{header}{MASK}" if header else text
+            continue
+        for written in {secret.value, quote(secret.value)[1:-1]} if len(secret.value) >= len(MASK) else ():
+            text = text.replace(written, MASK)
+    return text
