@@ -11,8 +11,11 @@ import click
 
 from renderer.cli import OK, PROBLEMS, App
 from renderer.layers import Repository
+from renderer.legacy import accept
 from renderer.legacy.check import Outcome, check
 from renderer.legacy.difference import Difference
+from renderer.legacy.pairs import FOLDER, RECONSTRUCTION
+from renderer.legacy.record import Options
 from renderer.problem import visible
 
 
@@ -46,6 +49,8 @@ def check_command(app: App, experiments: tuple[str, ...], form: str, verbose: bo
 def _lines(outcome: Outcome, *, verbose: bool) -> Iterator[str]:
     verdict = "equal" if outcome.equal else "NOT EQUAL"
     what = f"{outcome.compared} values compared, {len(outcome.waived)} waived"
+    if outcome.pair.recording.startswith(RECONSTRUCTION):
+        what += "; a reconstruction: it proves the checker, not the equivalence"
     yield f"{outcome.pair.experiment}: {verdict} to {outcome.pair.recording} ({what})"
     for found in outcome.differences:
         recorded, mine = found.texts
@@ -56,7 +61,8 @@ def _lines(outcome: Outcome, *, verbose: bool) -> Iterator[str]:
         yield f"    waiver {waiver.name} ({waiver.at}): expired on {waiver.expires}: {waiver.reason}"
     for found, waiver in outcome.waived if verbose else ():
         recorded, mine = found.texts
-        yield f"    waived as {waiver.kind}: {found.path}: recorded {recorded}, ours {mine} (until {waiver.expires}: {waiver.reason})"
+        why = f"until {waiver.expires}: {waiver.reason}"
+        yield f"    waived as {waiver.kind}: {found.path}: recorded {recorded}, ours {mine} ({why})"
 
 
 def _data(outcome: Outcome) -> dict[str, object]:
@@ -84,3 +90,100 @@ def _data(outcome: Outcome) -> dict[str, object]:
 def _difference(found: Difference) -> dict[str, object]:
     recorded, mine = found.texts
     return {"path": found.path, "recorded": recorded, "ours": mine}
+
+
+@command.command("record")
+@click.argument("launcher", type=click.Path(exists=True, path_type=Path), metavar="LAUNCHER|FOLDER")
+@click.argument("arguments", nargs=-1, metavar="[-- ARGUMENT...]")
+@click.option(
+    "--checkout", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Where it expects to be started."
+)
+@click.option(
+    "--set", "variables", metavar="NAME=VALUE", multiple=True, help="A variable of its environment; else it has none."
+)
+@click.option("--tool", "tools", metavar="NAME", multiple=True, help="A real tool it needs, that reaches nothing.")
+@click.option("--stand-in", "stand_ins", metavar="NAME", multiple=True, help="A command to note instead of running it.")
+@click.option(
+    "--time-limit", type=float, default=30, show_default=True, metavar="SECONDS", help="For each of its runs."
+)
+@click.option(
+    "--maxtext-version", default="", metavar="VERSION", help="The MaxText it starts: a snapshot or a pin of one."
+)
+@click.option(
+    "--pod-checkout", default="/root/maxtext", show_default=True, metavar="PATH", help="The checkout in the pod."
+)
+@click.option(
+    "--pod-file", "pod_files", metavar="PATH", multiple=True, help="A file of the image that the pod's text looks for."
+)
+@click.option(
+    "--match",
+    "pattern",
+    default="*.sh",
+    show_default=True,
+    metavar="GLOB",
+    help="Which files of a FOLDER are launchers.",
+)
+@click.option("--expect", default=1, show_default=True, metavar="N", help="How many launchers a FOLDER holds at least.")
+@click.option("--accept", "allowed", metavar="CODE", multiple=True, help="A finding of the examination to keep.")
+@click.option(
+    "--to", type=click.Path(path_type=Path), help=f"Where the snapshots go; {FOLDER}/recordings unless given."
+)
+@click.option("--pair", metavar="EXPERIMENT", help="Make it the recording this experiment is compared with.")
+@click.pass_obj
+def record_command(
+    app: App,
+    launcher: Path,
+    arguments: tuple[str, ...],
+    checkout: Path | None,
+    variables: tuple[str, ...],
+    tools: tuple[str, ...],
+    stand_ins: tuple[str, ...],
+    time_limit: float,
+    maxtext_version: str,
+    pod_checkout: str,
+    pod_files: tuple[str, ...],
+    pattern: str,
+    expect: int,
+    allowed: tuple[str, ...],
+    to: Path | None,
+    pair: str | None,
+) -> int:
+    """Run a LAUNCHER, or those of a FOLDER, where nothing can be launched, and keep what they would do.
+
+    Each runs twice, with stand-ins for kubectl, xpk and the like; the snapshots must agree, and are examined before
+    they are written.
+    """
+    repository, folder = Repository(app.root), to or app.root / FOLDER / "recordings"
+    found = accept.launchers(launcher, pattern, expect)
+    options = Options(
+        checkout=checkout or (launcher.parent if launcher.is_file() else launcher),
+        arguments=arguments,
+        variables=dict(_variable(text) for text in variables),
+        tools=tools,
+        stand_ins=stand_ins,
+        seconds=time_limit,
+        maxtext_version=maxtext_version,
+        pod_checkout=pod_checkout,
+        pod_files=pod_files,
+    )
+    made = [(path, accept.accepted(path, options, repository, allowed)) for path in found]
+    for path, one in made:
+        written = accept.write(one, path, folder)
+        what = (len(one.data["commands"]), len(one.data["objects"]), len(one.data["pod"]["trainer"]))
+        click.echo("{}: {} commands, {} objects, {} words of the trainer".format(written, *what))
+        if pair:
+            accept.pair(app.root, pair, _inside(written.resolve(), (app.root / FOLDER).resolve()))
+    return OK
+
+
+def _inside(path: Path, folder: Path) -> str:
+    if not path.is_relative_to(folder):
+        raise click.UsageError(f"--pair needs the snapshot in {FOLDER}/: leave --to out")
+    return path.relative_to(folder).as_posix()
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise click.BadParameter(f"{text} is not NAME=VALUE", param_hint="--set")
+    return name, value

@@ -1,0 +1,7 @@
+import pytest
+from legacy_content import Shipped
+
+
+@pytest.fixture(scope="session")
+def shipped() -> Shipped:
+    return Shipped()
