@@ -12,7 +12,7 @@ VENV := .cache/venv
 MAXTEXT := .cache/maxtext-$(MAXTEXT_VERSION)
 YQ := .cache/yq-$(YQ_VERSION)/yq
 KUSTOMIZE := .cache/kustomize-$(KUSTOMIZE_VERSION)/kustomize
-SCRIPTS := .ci/run bench/rfc_pipeline.sh pod/bootstrap.sh tools/go-program
+SCRIPTS := .ci/run bench/rfc_pipeline.sh pod/bootstrap.sh tools/chromium tools/go-program
 
 export UV_PROJECT_ENVIRONMENT := $(VENV)
 export UV_CACHE_DIR := .cache/uv-cache
@@ -21,7 +21,7 @@ export RUFF_CACHE_DIR := .cache/ruff
 export MYPY_CACHE_DIR := .cache/mypy
 
 .DELETE_ON_ERROR:
-.PHONY: help render check test test-deep bench yq install clean
+.PHONY: help render check test test-deep test-browser bench yq install clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | column -t -s '|'
@@ -42,6 +42,10 @@ test: install ## Every test that needs neither MaxText nor a cluster; ARGS="..."
 
 test-deep: install $(MAXTEXT)/.done ## The tests that load the real MaxText; AGREEMENT_CASES=200 makes it shorter
 	$(VENV)/bin/pytest -m deep -s $(ARGS)
+
+test-browser: install ## The HTML report in headless Chromium, installed by apt where it is missing
+	@tools/chromium >/dev/null
+	$(VENV)/bin/pytest -m browser $(ARGS)
 
 bench: install $(YQ) $(KUSTOMIZE) ## Time the renderer and its peers side by side on 1,000 experiments
 	$(VENV)/bin/python -m bench.render --yq $(YQ) --kustomize $(KUSTOMIZE) $(ARGS)

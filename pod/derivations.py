@@ -64,7 +64,7 @@ class _Run:
         value = self.value(key)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise DerivationError(f"{key} must be a number, not {_short(value)}")
-        return value
+        return int(value) if float(value).is_integer() else value
 
     def is_set(self, key: str) -> bool:
         """Tell whether the text `key` holds something; MaxText takes the word none in any case for null."""

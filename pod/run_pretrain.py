@@ -200,7 +200,9 @@ def _version(name: str) -> str | None:
 
 
 def _commit(package: Path) -> str | None:
-    """Return the commit of the checkout that `package` lies in, if it is one."""
+    """Return the commit of the checkout that `package` is part of, if it is not an installed copy."""
+    if "site-packages" in package.parts:
+        return None
     try:
         command = ["git", "-C", str(package), "rev-parse", "HEAD"]
         result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
@@ -250,7 +252,7 @@ def _model_file(model: str, run_yml: Path, maxtext: MaxText) -> Settings:
 
 def _changed_keys(run_yml: Path, run: Settings, original: Path) -> set[str]:
     """Return the keys whose value differs from the original's, if `run_yml` is an edited copy of it."""
-    if not original.is_file() or original.resolve() == run_yml.resolve():
+    if not original.is_file():
         return set()
     beside = run_yml.with_name("derive.json")
     if beside.is_file() and beside.read_bytes() != original.with_name("derive.json").read_bytes():

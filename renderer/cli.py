@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import keyword
-import os
 import sys
 import tempfile
 import traceback
@@ -24,6 +23,7 @@ COMMANDS = {
     "preview": "Show what an experiment or bare presets render to; write nothing.",
     "explain": "Show where a key's value comes from and what it replaced.",
     "validate": "Check experiments and list every problem.",
+    "report": "Report what merging a branch launches, stops and changes.",
     "diff": "Compare two experiments, or one with its rendered state, by value.",
     "manifests": "Print every object of a run for kubectl apply.",
     "schema": "Make a MaxText schema snapshot from an installed MaxText.",
@@ -99,8 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit:  # click's way to end when the reader of a pipe has gone
         return OK
     except OSError as error:
         click.echo(visible(f"{error.filename or 'renderer'}: {error.strerror or error}"), err=True)

@@ -17,8 +17,8 @@ ABSENT = object()
 def flatten(files: Mapping[str, bytes]) -> dict[str, Any]:
     """Return every value of a run's files by dotted path; list items go by their name.
 
-    Left out are the names and digests that follow from the content. Raises ValueError, KeyError or TypeError if the
-    files are not a run's.
+    Left out are the names and digests that follow from the content. Raises ValueError, KeyError, TypeError or
+    AttributeError if the files are not a run's.
     """
     derive = json.loads(files["derive.json"])
     run = load(files["run.yml"].decode())
@@ -28,8 +28,11 @@ def flatten(files: Mapping[str, bytes]) -> dict[str, Any]:
     values |= {f"derive.{key}": value for key, value in derive.items() if key != "set_by_person"}
     for name in ("jobset.yml", "watcher.yml"):
         if name in files:
-            manifest = without_derived(load(files[name].decode()), not derive["run_name_explicit"])
-            values |= dict(_leaves(manifest, name.removesuffix(".yml")))
+            manifest = load(files[name].decode())
+            if not isinstance(manifest, dict):
+                raise ValueError(f"{name} is no manifest")
+            kept = without_derived(manifest, not derive["run_name_explicit"])
+            values |= dict(_leaves(kept, name.removesuffix(".yml")))
     return values
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from renderer import launch as launches
 from renderer import overrides
 from renderer.extensions import Schemas
 from renderer.launch import Launch
-from renderer.layers import ExperimentFile, Layer, Repository, Selection
+from renderer.layers import NAME, ExperimentFile, Layer, Repository, Selection
 from renderer.location import COMMAND_LINE, Location
 from renderer.merge import Leaf, Tree, merge
 from renderer.problem import Problem
@@ -68,6 +69,9 @@ class Configurator:
         if not self.repository.contains(path) or path.absolute().parent != folder:
             message = "lies outside experiments/<model>/: preview takes it, render only what is reviewed here"
             problems.append(Problem("path-outside", Location(experiment.file), "", message))
+        elif not re.fullmatch(NAME, path.name):
+            message = "is not an experiment: its name holds more than letters, digits, - _ ."
+            problems.append(Problem("stray-file", Location(experiment.file), "", message))
         return experiment
 
     def configure(

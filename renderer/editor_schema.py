@@ -16,7 +16,7 @@ from renderer.launch import REQUIRED
 from renderer.layers import Repository
 from renderer.location import COMMAND_LINE
 from renderer.problem import Problem, RefusedError
-from renderer.schema import FOLDER, Entry, load, versions
+from renderer.schema import Entry, load, versions
 
 Schema = dict[str, Any]
 
@@ -127,8 +127,13 @@ def _maxtext_keys(repository: Repository) -> dict[str, Schema]:
         keys |= load(version).keys
     for model in repository.models():
         keys = _with_extensions(keys, repository, model)
-    described = json.loads((FOLDER / "descriptions" / f"{versions()[-1]}.json").read_bytes())
-    return {name: _removable(_entry(keys[name], described.get(name, ""))) for name in sorted(keys) if name not in OWNED}
+    return {name: _removable(_entry(keys[name], _described(name))) for name in sorted(keys) if name not in OWNED}
+
+
+def _described(name: str) -> str:
+    """Return which MaxText versions know a key; what it does, MaxText's own documentation says."""
+    known = [version for version in versions() if name in load(version).keys]
+    return f"MaxText's {name}, in {', '.join(known)}." if known else f"{name}, an extension of a fork."
 
 
 def _with_extensions(keys: Mapping[str, Entry], repository: Repository, model: str) -> dict[str, Entry]:

@@ -17,22 +17,23 @@ _SWAP = 2  # RENAME_EXCHANGE and RENAME_SWAP have the same value
 
 
 def replace(target: Path, staging: Path) -> None:
-    """Put staging/new in the place of `target`; what was there ends in `staging`."""
+    """Put staging/new in the place of `target`, beside `staging` or deeper; what was there ends in `staging`."""
     new = staging / "new"
     if not target.exists():
         new.rename(target)
     elif not _swap(new, target):
-        (staging / "target").write_text(str(target), encoding="utf-8")
+        (staging / "target").write_text(target.relative_to(staging.parent).as_posix(), encoding="utf-8")
         target.rename(staging / "old")
         new.rename(target)
 
 
-def recover(staging: Path) -> None:
-    """Finish or forget what a crash left in `staging`, and delete it."""
+def recover(staging: Path, within: Path) -> None:
+    """Finish or forget what a crash left in `staging`, and delete it. Nothing is put anywhere but in `within`."""
     note, new = staging / "target", staging / "new"
     if note.is_file() and new.is_dir() and (staging / "old").is_dir():
-        target = Path(note.read_text(encoding="utf-8"))
-        if not target.exists():
+        target = staging.parent / note.read_text(encoding="utf-8")
+        inside = within in (target, *target.parents) and ".." not in target.parts
+        if inside and not target.exists():
             new.rename(target)
     shutil.rmtree(staging)
 

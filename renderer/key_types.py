@@ -10,7 +10,7 @@ from typing import Any
 
 from renderer.problem import Problem
 from renderer.scalars import quote
-from renderer.yaml_io import Node
+from renderer.yaml_io import REMOVED, Node
 
 
 class Kind(Enum):
@@ -99,6 +99,8 @@ def describe(node: Node) -> str:
         return "a list"
     if value is None:
         return "null"
+    if value is REMOVED:
+        return "!remove"
     if isinstance(value, str):
         return f"the text {quote(value)}"
     what = "the boolean" if isinstance(value, bool) else "the number"

@@ -19,7 +19,10 @@ NAMESPACE = Form(
     r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?",
     "a DNS label: lower-case letters, digits and -, at most 63 characters",
 )
-OBJECT = Form(r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?", "a Kubernetes name: lower-case letters, digits, - and .")
+OBJECT = Form(
+    r"(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*",
+    "a Kubernetes name: lower-case letters, digits, - and .",
+)
 REPOSITORY = Form(_REPOSITORY, "host/path without tag, in lower case")
 FULL_IMAGE = Form(rf"{_REPOSITORY}(?::{_TAG})?(?:@{_DIGEST})?", "a full image reference: host/path:tag")
 IMAGE = Form(

@@ -69,17 +69,26 @@ def section(root: Node, key: str) -> dict[str, Node]:
     return node.value if node is not None and isinstance(node.value, dict) else {}
 
 
+def is_file(path: Path) -> bool:
+    """Return whether `path` is a file; a name that no file can have is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 class Repository:
     """The content under one root folder. Each file is read once, and its problems are kept with it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
+        self._prefix = f"{self.root.as_posix().rstrip('/')}/"
         self._layers: dict[tuple[str, str], tuple[Layer, list[Problem]]] = {}
 
     def label(self, path: Path) -> str:
         """Return how messages call `path`: relative to the root where it lies inside."""
-        absolute = path.absolute()
-        return absolute.relative_to(self.root).as_posix() if absolute.is_relative_to(self.root) else absolute.as_posix()
+        text = path.absolute().as_posix()
+        return text.removeprefix(self._prefix)
 
     def contains(self, path: Path) -> bool:
         """Whether `path`, its symbolic links followed, lies under the root."""
@@ -110,12 +119,12 @@ class Repository:
     def missing_presets(self, selection: Selection, places: dict[str, Location]) -> Iterator[Problem]:
         """Yield a problem for every preset file that does not exist, listing those that do."""
         files = self.preset_files(selection)
-        if not (self.root / files["model"]).is_file():
+        if not is_file(self.root / files["model"]):
             known = ", ".join(self.models()) or "none"
             place = places.get("model", COMMAND_LINE)
             yield Problem("preset-missing", place, "launch.model", f"no {files['model']}", f"models: {known}")
             return
-        if not (self.root / files["topology"]).is_file():
+        if not is_file(self.root / files["topology"]):
             known = ", ".join(f"{chips} {context}" for chips, context in self.topologies(selection.model)) or "none"
             place = places.get("chips", COMMAND_LINE)
             yield Problem(
@@ -125,9 +134,12 @@ class Repository:
                 f"no {files['topology']}",
                 f"chips and contexts: {known}",
             )
-        if not (self.root / files["environment"]).is_file():
+        if not is_file(self.root / files["environment"]):
             place = places.get("environment", COMMAND_LINE)
-            yield Problem("preset-missing", place, "launch.environment", f"no {files['environment']}")
+            folder = self.root / "presets" / selection.model / "environment"
+            known = ", ".join(sorted(path.stem for path in folder.glob("*.yml"))) or "none"
+            message = f"no {files['environment']}"
+            yield Problem("preset-missing", place, "launch.environment", message, f"environments: {known}")
 
     def preset(self, name: str, file: str, problems: list[Problem]) -> Layer:
         """Return a preset layer; what is wrong in its file is appended to `problems` each time it is asked for."""
@@ -136,7 +148,7 @@ class Repository:
     def dataset(self, chosen: str, place: Location, problems: list[Problem], *, inside: bool) -> Layer | None:
         """Return the dataset layer that `deploy.DATASETS_YAML` names; its flat keys belong under `maxtext:`."""
         path = self.root / (chosen if "/" in chosen or chosen.endswith(".yml") else f"datasets/{chosen}.yml")
-        if not path.is_file():
+        if not is_file(path):
             known = ", ".join(sorted(found.stem for found in self.root.glob("datasets/*.yml"))) or "none"
             message = f"no dataset {self.label(path)}"
             problems.append(Problem("dataset-missing", place, "deploy.DATASETS_YAML", message, f"datasets: {known}"))
@@ -189,8 +201,8 @@ class Repository:
         Raises RefusedError when there is none, with the names that come near.
         """
         for candidate in (Path(name), self.root / name, self.root / "experiments" / f"{name}.yml"):
-            if candidate.suffix == ".yml" and candidate.is_file():
-                return candidate.absolute()
+            if candidate.suffix == ".yml" and is_file(candidate):
+                return candidate.parent.resolve() / candidate.name
         known = sorted(f"{path.parent.name}/{path.stem}" for path in self.experiment_paths()[0])
         near = [other for other in known if name.rpartition("/")[2].removesuffix(".yml") in other] or known
         hint = "experiments: " + ", ".join(near[:10]) if near else ""

@@ -21,9 +21,12 @@ def stream(files: Mapping[str, bytes], scripts: Mapping[str, bytes]) -> str:
     `files` are the run's rendered files, `scripts` its pod scripts. Raises ValueError if they do not hold together.
     """
     jobset = load(files["jobset.yml"].decode())
-    namespace, name = jobset["metadata"]["namespace"], jobset["metadata"]["name"]
-    queue = jobset["metadata"]["labels"].get(_QUEUE)
-    volumes = _config_maps(jobset)
+    try:
+        namespace, name = jobset["metadata"]["namespace"], jobset["metadata"]["name"]
+        queue = jobset["metadata"]["labels"].get(_QUEUE)
+        volumes = _config_maps(jobset)
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise ValueError(f"it has another shape ({error})") from error
     documents = [
         _release(name, namespace, queue),
         "\n".join(config_map(volumes["pod"], namespace, scripts)),

@@ -60,10 +60,17 @@ def _merge_key(old: Leaf | Tree | None, node: Node, layer: Layer, problems: list
     if isinstance(old, Leaf):
         if not old.removed and old.node.value != {}:
             problems.append(_clash(node, path, "a mapping", "a single value", old.at))
-        old = None
+        old = _taken_out(old)
     if not value:
-        return Leaf(node, layer) if old is None else old
+        return old or Leaf(node, layer)
     return merge(old or {}, value, layer, problems, path)
+
+
+def _taken_out(leaf: Leaf) -> Tree:
+    """Return what `!remove` took out of a mapping, key by key, so that a mapping on top of it keeps their history."""
+    if not leaf.removed or not isinstance(leaf.previous, dict):
+        return {}
+    return {key: Leaf(leaf.node, leaf.layer, item) for key, item in leaf.previous.items()}
 
 
 def _clash(node: Node, path: str, here: str, there: str, place: Location) -> Problem:

@@ -86,10 +86,12 @@ def global_batch(configuration: Configuration, devices: int) -> Fraction | None:
     """Return the sequences of one optimizer step, exactly: MaxText floors what is not whole, silently.
 
     per_device_batch_size x devices x gradient_accumulation_steps (MaxText's global_batch_size_to_train_on);
-    nothing where a value is not a number.
+    nothing where a value is not a positive number.
     """
     per_device = effective(configuration, "per_device_batch_size")
     accumulation = effective(configuration, "gradient_accumulation_steps")
     if not isinstance(per_device, int | float) or not isinstance(accumulation, int):
+        return None
+    if isinstance(per_device, bool) or isinstance(accumulation, bool) or accumulation < 1:
         return None
     return Fraction(str(per_device)) * devices * accumulation

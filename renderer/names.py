@@ -86,3 +86,9 @@ def seal(files: dict[str, bytes]) -> dict[str, bytes]:
     """Return `files` with the files digest written into jobset.yml."""
     value = files_digest(files).encode()
     return {**files, "jobset.yml": _FILES_LINE.sub(rb'\1"' + value + b'"', files["jobset.yml"])}
+
+
+def sealed(files: Mapping[str, bytes]) -> bool:
+    """Return whether jobset.yml carries the files digest of `files`, in the one place for it."""
+    jobset = files.get("jobset.yml", b"")
+    return len(_FILES_LINE.findall(jobset)) == 1 and seal(dict(files))["jobset.yml"] == jobset

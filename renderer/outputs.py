@@ -19,12 +19,13 @@ RUN_FILES = ("derive.json", "jobset.yml", "run.yml", "watcher.yml")
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A run and the exact bytes of its files. `folder` is relative to the root."""
+    """A run and the exact bytes of its files. `folder` is relative to the root, `jobset` the data of jobset.yml."""
 
     run: Run
     folder: str
     names: Names
     files: Mapping[str, bytes]
+    jobset: Mapping[str, Any]
 
 
 @cache
@@ -36,8 +37,9 @@ def pod_digest() -> str:
 def render(run: Run, stem: str) -> Rendered:
     """Return the files of `run`; `stem` is the experiment file's, which names the folder."""
     unnamed = _names(run, "", "")
+    jobset = load(jobset_yml(run, unnamed).decode())
     digest = content_digest(
-        load(jobset_yml(run, unnamed).decode()),
+        jobset,
         {
             **run.maxtext,
             "base_config": "base.yml",
@@ -57,7 +59,8 @@ def render(run: Run, stem: str) -> Rendered:
     if run.watcher:
         files["watcher.yml"] = watcher_yml(run, named)
     folder = f"rendered/{run.environment}/{run.model}/{stem}"
-    return Rendered(run, folder, named, names.seal(files))
+    jobset["metadata"]["name"] = named.object
+    return Rendered(run, folder, named, names.seal(files), jobset)
 
 
 def _names(run: Run, name: str, digest: str) -> Names:
@@ -86,7 +89,8 @@ def content_digest(jobset: Any, run_data: Any, derive: Any, watcher: Any) -> str
 
 _DERIVED = frozenset({"renderer/experiment", "renderer/owner"})
 _DERIVED_ANNOTATIONS = frozenset({"renderer/content-digest", "renderer/experiment-digest", names.FILES_DIGEST})
-_NAMED_BY_RUN = ("RUN_NAME", "CHECKPOINT_DIRECTORY")
+_NAMED_BY_RUN = {"JobSet": frozenset({"RUN_NAME"}), "Deployment": frozenset({"RUN_NAME", "CHECKPOINT_DIRECTORY"})}
+"""The environment variables that carry a default run name, by kind of object: in a JobSet others are the user's own."""
 
 
 def without_derived(manifest: Any, default_name: bool) -> Any:
@@ -99,31 +103,33 @@ def without_derived(manifest: Any, default_name: bool) -> Any:
     if "annotations" in metadata:
         kept = {key: value for key, value in metadata["annotations"].items() if key not in _DERIVED_ANNOTATIONS}
         metadata["annotations"] = kept
-    return {**manifest, "metadata": metadata, "spec": _strip(manifest["spec"], default_name)}
+    variables = _NAMED_BY_RUN.get(manifest["kind"], frozenset()) if default_name else frozenset()
+    return {**manifest, "metadata": metadata, "spec": _strip(manifest["spec"], variables)}
 
 
-def _strip(value: Any, default_name: bool) -> Any:
-    """Leave out, at any depth, the run's ConfigMap and watcher names and the default run name in the environment."""
+def _strip(value: Any, variables: frozenset[str]) -> Any:
+    """Leave out, at any depth, the run's ConfigMap and watcher names and the values of these environment variables."""
     if isinstance(value, dict):
-        if value.get("name") in _NAMED_BY_RUN and "value" in value and default_name:
+        if value.get("name") in variables and "value" in value:
             return {"name": value["name"]}
         if value.get("name") == "run" and "configMap" in value:
             return {"name": "run"}
-        return {key: _strip(item, default_name) for key, item in value.items() if key != "renderer/watcher"}
+        return {key: _strip(item, variables) for key, item in value.items() if key != "renderer/watcher"}
     if isinstance(value, list):
-        return [_strip(item, default_name) for item in value]
+        return [_strip(item, variables) for item in value]
     return value
 
 
 def recompute_digest(files: Mapping[str, bytes]) -> str:
-    """Return the content digest of committed files. Raises ValueError, KeyError, TypeError if they are no run's."""
-    watcher = load(files["watcher.yml"].decode()) if "watcher.yml" in files else None
-    return content_digest(
-        load(files["jobset.yml"].decode()),
-        load(files["run.yml"].decode()),
-        json.loads(files["derive.json"]),
-        watcher,
-    )
+    """Return the content digest of committed files. Raises ValueError if they are no run's."""
+    try:
+        jobset, run_data = load(files["jobset.yml"].decode()), load(files["run.yml"].decode())
+        watcher = load(files["watcher.yml"].decode()) if "watcher.yml" in files else None
+        if jobset is None:
+            raise ValueError("jobset.yml is empty")
+        return content_digest(jobset, run_data, json.loads(files["derive.json"]), watcher)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not a run's files: {error}") from error
 
 
 def pod_files() -> dict[str, bytes]:

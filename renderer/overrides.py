@@ -81,7 +81,7 @@ def _node(text: str, wants_text: bool, path: str, problems: list[Problem]) -> No
     """Return the value of `text`: itself where text is expected, so that 0012 stays 0012; else as YAML reads it."""
     if text.startswith(("[", "{", '"', "'")):
         found: list[Problem] = []
-        node = read(f"value: {text}\n".encode(), COMMAND_LINE.file, found).value.get("value")
+        node = read(f"value: {text}\n".encode("utf-8", "surrogateescape"), COMMAND_LINE.file, found).value.get("value")
         if node is None or found:
             reason = found[0].message if found else "not a value"
             problems.append(Problem("override-value", COMMAND_LINE, path, f"{text}: {reason}"))

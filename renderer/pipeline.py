@@ -53,11 +53,21 @@ def render_paths(repository: Repository, paths: Iterable[Path], problems: Iterab
 
 
 def _one(configurator: Configurator, rules: Policy, path: Path, problems: list[Problem]) -> Result | None:
-    before = len(problems)
     configuration = configure(configurator, path, problems)
     if configuration is None:
         return None
-    found = [*checks.check(configuration), *needed(configuration), *fits(configuration)]
+    return judge(configuration, rules, problems)
+
+
+def judge(
+    configuration: Configuration, rules: Policy, problems: list[Problem], *, to_launch: bool = True
+) -> Result | None:
+    """Return what a configuration renders to, nothing if anything is wrong with it.
+
+    `to_launch` also asks for what a preview may leave open: owner, image, branch.
+    """
+    before = len(problems)
+    found = [*checks.check(configuration), *fits(configuration), *(needed(configuration) if to_launch else ())]
     problems.extend(policy.apply(rules, found))
     if errors(problems[before:]):
         return None
@@ -66,9 +76,9 @@ def _one(configurator: Configurator, rules: Policy, path: Path, problems: list[P
     problems.extend(policy.apply(rules, found))
     if errors(problems[before:]):
         return None
-    rendered = outputs.render(run, configuration.name)
-    problems.extend(output_checks.check(configuration, rendered))
-    return Result(configuration, rendered)
+    rendered = outputs.render(run, configuration.name or run.name)
+    problems.extend(policy.apply(rules, output_checks.check(configuration, rendered)))
+    return None if errors(problems[before:]) else Result(configuration, rendered)
 
 
 def configure(configurator: Configurator, path: Path, problems: list[Problem]) -> Configuration | None:

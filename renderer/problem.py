@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import NoReturn
 
 from renderer.location import Location
+from renderer.secrets import mask
 
 
 class Severity(StrEnum):
@@ -34,8 +35,8 @@ class Problem:
 
     def __str__(self) -> str:
         kind = "warning: " if self.severity is Severity.WARNING else ""
-        where = f"{self.location}: {self.path}: " if self.path else f"{self.location}: "
-        lines = [f"{where}{kind}{self.message}", *(f"    {line}" for line in self.hint.splitlines())]
+        where = mask(f"{self.location}: {self.path}: ") if self.path else f"{self.location}: "
+        lines = [f"{where}{kind}{mask(self.message)}", *(f"    {line}" for line in mask(self.hint).splitlines())]
         return "\n".join(visible(line) for line in lines)
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,8 @@ from renderer.outputs import RUN_FILES, Rendered, pod_files
 from renderer.problem import Problem, refuse
 
 FOLDER = "rendered"
+STAGING = ".renderer-"
+"""How the folders begin in which a new tree is built."""
 _RUN_FILE = re.compile(rf"{FOLDER}/(?:prod|test)/[^/]+/[^/]+/(?:{'|'.join(map(re.escape, RUN_FILES))})")
 _POD_FILE = re.compile(rf"{FOLDER}/_pod/([0-9a-f]{{12}})/[^/]+")
 _POD_REFERENCE = re.compile(rb'name: "pod-([0-9a-f]{12})"')
@@ -40,11 +42,12 @@ def desired(runs: Iterable[Rendered]) -> dict[str, bytes]:
     return {**files, **pod_files()} if files else files
 
 
-def existing(root: Path) -> Iterator[str]:
-    """Yield the path under the root of everything below rendered/ that is not a folder."""
-    for folder, folders, files in os.walk(root / FOLDER):
-        relative = Path(folder).relative_to(root).as_posix()
-        links = [name for name in folders if (Path(folder) / name).is_symlink()]
+def existing(root: Path, below: str = FOLDER) -> Iterator[str]:
+    """Yield the path under the root of everything below a folder of rendered/ that is not a folder."""
+    start = len(os.path.join(root, ""))  # noqa: PTH118  pathlib takes half of the time of a large tree
+    for folder, folders, files in os.walk(root / below):
+        relative = folder[start:].replace(os.sep, "/")
+        links = [name for name in folders if os.path.islink(f"{folder}/{name}")]  # noqa: PTH114
         for name in sorted(files + links):
             yield f"{relative}/{name}"
 
@@ -54,20 +57,19 @@ def owned(path: str) -> bool:
     return bool(_RUN_FILE.fullmatch(path) or _POD_FILE.fullmatch(path))
 
 
-def plan(root: Path, files: Mapping[str, bytes], folders: Iterable[str] | None = None) -> Changes:
+def plan(root: Path, files: Mapping[str, bytes], folders: Sequence[str] | None = None) -> Changes:
     """Return what makes the tree hold `files`: everything owned, or only what lies in `folders`.
 
     Pod scripts stay as long as any jobset.yml that remains refers to them.
     """
-    scope = None if folders is None else tuple(f"{folder}/" for folder in folders)
-    present = [path for path in existing(root) if owned(path)]
     write = {path: data for path, data in files.items() if not _same(root / path, data)}
-    runs = [path for path in present if _RUN_FILE.fullmatch(path)]
-    delete = [path for path in runs if path not in files and (scope is None or path.startswith(scope))]
-    used = _pods(root, files, set(runs) - set(delete))
-    delete += [
-        path for path in present if path not in files and (pod := _POD_FILE.fullmatch(path)) and pod[1] not in used
-    ]
+    inside = [path for folder in folders or [FOLDER] for path in existing(root, folder)]
+    delete = [path for path in inside if path not in files and _RUN_FILE.fullmatch(path)]
+    if folders is None or _pods(root, {}, {*write, *delete}) - _pods(root, files, set()):
+        present = list(existing(root))  # only now: a large tree takes longer to walk than one run to render
+        used = _pods(root, files, set(present) - set(delete))
+        pods = [(path, match[1]) for path in present if (match := _POD_FILE.fullmatch(path))]
+        delete += [path for path, pod in pods if path not in files and pod not in used]
     return Changes(write, tuple(sorted(delete)))
 
 
@@ -76,18 +78,18 @@ def _same(path: Path, data: bytes) -> bool:
 
 
 def _pods(root: Path, files: Mapping[str, bytes], remaining: set[str]) -> set[str]:
-    """Return the digests of the pod scripts that the jobsets to come refer to."""
+    """Return the digests of the pod scripts that jobsets refer to: those in `files`, and the others on disk."""
     jobsets = [data for path, data in files.items() if path.endswith("/jobset.yml")]
-    jobsets += [(root / path).read_bytes() for path in remaining - set(files) if path.endswith("/jobset.yml")]
+    others = [root / path for path in remaining - set(files) if path.endswith("/jobset.yml")]
+    jobsets += [path.read_bytes() for path in others if path.is_file()]
     return {match.decode() for data in jobsets for match in _POD_REFERENCE.findall(data)}
 
 
-def inspect(root: Path, files: Mapping[str, bytes], folders: Iterable[str] | None = None) -> Iterator[Problem]:
+def inspect(root: Path, files: Mapping[str, bytes], folders: Sequence[str] | None = None) -> Iterator[Problem]:
     """Yield a problem per file under rendered/ that is missing, edited by hand, stale, orphaned or not the renderer's.
 
     With `folders`, files that `files` does not name are looked for in these only.
     """
-    scope = f"{FOLDER}/" if folders is None else tuple(f"{folder}/" for folder in folders)
     for path, data in sorted(files.items()):
         if not (root / path).is_file():
             yield _problem("rendered-missing", path, "is missing")
@@ -96,8 +98,8 @@ def inspect(root: Path, files: Mapping[str, bytes], folders: Iterable[str] | Non
                 yield _problem("rendered-edited", path, "was edited by hand")
             else:
                 yield _problem("rendered-stale", path, "is stale: its layers, the template or the renderer changed")
-    for path in existing(root):
-        if path in files or not path.startswith(scope):
+    for path in (path for folder in folders or [FOLDER] for path in existing(root, folder)):
+        if path in files:
             continue
         if owned(path):
             yield _problem("rendered-orphan", path, "is orphaned: no experiment renders it")
@@ -120,7 +122,7 @@ def _edited(root: Path, path: str) -> bool:
         return True
     folder = (root / path).parent
     files = {name: (folder / name).read_bytes() for name in RUN_FILES if (folder / name).is_file()}
-    return "jobset.yml" not in files or names.seal(files)["jobset.yml"] != files["jobset.yml"]
+    return not names.sealed(files)
 
 
 def commit(root: Path, changes: Changes) -> None:
@@ -129,17 +131,28 @@ def commit(root: Path, changes: Changes) -> None:
     The smallest folder that holds all changes is built anew beside the tree (unchanged files are linked, so neither
     their bytes nor their times change) and put in its place.
     """
-    if (root / FOLDER).is_symlink():
-        refuse("rendered-link", Location(FOLDER), "is a symbolic link: the renderer replaces real folders only")
+    _refuse_foreign(root, changes)
     with _locked(root):
         if not changes:
             return
         target = _target(root, changes)
-        staging = Path(tempfile.mkdtemp(prefix=".renderer-", dir=root))
-        (staging / ".gitignore").write_text("*\n", encoding="utf-8")
-        _build(root, target, staging / "new", changes)
-        exchange.replace(target, staging)
-        shutil.rmtree(staging)
+        staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=root))
+        try:
+            (staging / ".gitignore").write_text("*\n", encoding="utf-8")
+            _build(root, target, staging / "new", changes)
+            exchange.replace(target, staging)
+        finally:
+            exchange.recover(staging, root / FOLDER)
+
+
+def _refuse_foreign(root: Path, changes: Changes) -> None:
+    """Refuse to write through a link, which may lead anywhere, or over something that is no folder."""
+    paths = [Path(path) for path in (*changes.write, *changes.delete)]
+    for folder in sorted({parent.as_posix() for path in paths for parent in path.parents} - {"."}):
+        if (root / folder).is_symlink():
+            refuse("rendered-link", Location(folder), "is a symbolic link: the renderer replaces real folders only")
+        if (root / folder).exists() and not (root / folder).is_dir():
+            refuse("rendered-link", Location(folder), "is not a folder: move it away")
 
 
 @contextmanager
@@ -148,8 +161,9 @@ def _locked(root: Path) -> Iterator[None]:
     handle = os.open(root, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        for staging in root.glob(".renderer-*"):
-            exchange.recover(staging)
+        for staging in root.glob(f"{STAGING}*"):
+            if staging.is_dir() and not staging.is_symlink():
+                exchange.recover(staging, root / FOLDER)
         yield
     finally:
         os.close(handle)
@@ -169,22 +183,28 @@ def _keeps(root: Path, folder: Path, changes: Changes, deleted: set[str]) -> boo
     prefix = folder.relative_to(root).as_posix() + "/"
     if any(path.startswith(prefix) for path in changes.write):
         return True
-    return any(path.startswith(prefix) and path not in deleted for path in existing(root))
+    return any(path not in deleted for path in existing(root, prefix))
 
 
 def _build(root: Path, target: Path, new: Path, changes: Changes) -> None:
     new.mkdir()
     gone = {*changes.delete, *changes.write}
     prefix = target.relative_to(root).as_posix() + "/"
-    for path in existing(root):
-        if path.startswith(prefix) and path not in gone:
-            copy = new / path.removeprefix(prefix)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            _link(root / path, copy)
+    made: set[str] = set()
+    for path in existing(root, prefix):
+        if path not in gone:
+            _link(root / path, _place(new, path.removeprefix(prefix), made))
     for path, data in changes.write.items():
-        copy = new / path.removeprefix(prefix)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(data)
+        _place(new, path.removeprefix(prefix), made).write_bytes(data)
+
+
+def _place(new: Path, path: str, made: set[str]) -> Path:
+    """Return where a file belongs below `new`, its folder made once."""
+    folder = path.rpartition("/")[0]
+    if folder not in made:
+        (new / folder).mkdir(parents=True, exist_ok=True)
+        made.add(folder)
+    return new / path
 
 
 def _link(old: Path, new: Path) -> None:

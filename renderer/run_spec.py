@@ -12,6 +12,7 @@ from renderer.keys import DEPLOY_KEYS, IMAGE_DIGEST
 from renderer.merge import ORDER, values, winner
 from renderer.mesh import maxtext_model
 from renderer.names import digest, label, label_value
+from renderer.problem import visible
 from renderer.scalars import Value
 from renderer.schema import deps_command, is_released, trainer_module
 
@@ -80,7 +81,7 @@ def specify(configuration: Configuration) -> Run:
     experiment = configuration.experiment
     return Run(
         name=launch.name or configuration.name or launch.model,
-        file=configuration.file or "presets alone",
+        file=visible(configuration.file) or "presets alone",
         environment=launch.environment,
         model=launch.model,
         maxtext_model=maxtext_model(configuration),
@@ -160,7 +161,7 @@ def _origins(configuration: Configuration, maxtext: Mapping[str, Value]) -> dict
     for key in maxtext:
         leaf = winner(configuration.maxtext[key])
         won.append((ORDER[leaf.layer.name], key, leaf.layer.file) if leaf else (0, key, configuration.file))
-    return {key: file for _, key, file in sorted(won)}
+    return {key: visible(file) for _, key, file in sorted(won)}
 
 
 def _derive(configuration: Configuration, deploy: Mapping[str, Any], rules: Value, *, explicit: bool) -> dict[str, Any]:

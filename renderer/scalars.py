@@ -74,7 +74,8 @@ def _ambiguity(text: str) -> str:
     if _PREFIXED.fullmatch(text):
         return f"{text} is a number to some readers and text to others: write it in decimal, or {quoted} for the text"
     if _LEADING_ZERO.fullmatch(text):
-        decimal = text.replace("_", "").lstrip("+-0") or "0"
+        digits = text.replace("_", "").lstrip("+-0")
+        decimal = ("-" if text[0] == "-" else "") + (digits if digits[:1].isdigit() else f"0{digits}")
         return (
             f"leading zero: readers take {text} for octal, decimal or text: write {decimal}, or {quoted} for the text"
         )
@@ -82,6 +83,10 @@ def _ambiguity(text: str) -> str:
         return (
             f"{text} is a number to YAML 1.1 and text to YAML 1.2: "
             f"write {text.replace('_', '')}, or {quoted} for the text"
+        )
+    if text[0] in "-+" and text[1:2] == "." and _FLOAT.fullmatch(text):
+        return (
+            f"{text} is text to YAML 1.1 and a number to YAML 1.2: write {text[0]}0{text[1:]}, or {quoted} for the text"
         )
     if _NOT_FINITE.fullmatch(text):
         return f"{text} is not a finite number: write a number, or {quoted} for the text"
@@ -91,6 +96,14 @@ def _ambiguity(text: str) -> str:
     if _FLOAT.fullmatch(text) and math.isinf(float(text)):
         return f"{text} is an infinite number to some readers and text to others: write {quoted} for the text"
     return ""
+
+
+def is_text(text: str) -> bool:
+    """Return whether the plain scalar `text` is text to every reader."""
+    try:
+        return isinstance(meaning(text), str)
+    except AmbiguousError:
+        return False
 
 
 def command_line_value(text: str) -> Scalar:

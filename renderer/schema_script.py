@@ -79,12 +79,6 @@ def objects(config: Any) -> dict[str, Any]:
     return result
 
 
-def descriptions(config: Any) -> dict[str, str]:
-    """Return the first line of each key's description."""
-    texts = {name: " ".join((field.description or "").split()) for name, field in sorted(config.model_fields.items())}
-    return {name: text for name, text in texts.items() if text}
-
-
 def read_base(path: Path) -> dict[str, Any]:
     """Return the keys of base.yml as MaxText reads them."""
     omegaconf = importlib.import_module("omegaconf").OmegaConf
@@ -108,7 +102,6 @@ def snapshot() -> dict[str, Any]:
         "keys": keys(config, base),
         "models": dict(sorted((path.stem, read_model(path)) for path in (folder / "models").glob("*.yml"))),
         "objects": objects(config),
-        "descriptions": descriptions(config),
     }
 
 

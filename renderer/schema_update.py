@@ -29,7 +29,7 @@ class InterpreterError(RuntimeError):
 def snapshot_from(python: Path) -> Data:
     """Return what the MaxText installed for the interpreter `python` accepts, in the form of a snapshot file.
 
-    Besides the snapshot's own sections it holds `descriptions`, one text per key. Raises InterpreterError.
+    Raises InterpreterError.
     """
     done = _run(python)
     begin, end = f"\n{schema_script.BEGIN}\n", f"\n{schema_script.END}\n"
@@ -73,22 +73,14 @@ def _last_lines(text: str, count: int = 5) -> str:
     return ":\n" + "\n".join(lines) if lines else ""
 
 
-def write(data: Data, name: str, folder: Path = FOLDER) -> list[Path]:
-    """Write `data` as the snapshot `name`, and its descriptions in a folder beside it; return the paths written.
-
-    Raises ValueError for a name that is no file name.
-    """
+def write(data: Data, name: str, folder: Path = FOLDER) -> Path:
+    """Write `data` as the snapshot `name` and return its path. Raises ValueError for a name that is no file name."""
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no name for a snapshot: letters, digits, dots, dashes and underscores")
-    snapshot = {section: value for section, value in data.items() if section != "descriptions"} | {"version": name}
-    files = {
-        folder / f"{name}.json": snapshot,
-        folder / "descriptions" / f"{name}.json": data.get("descriptions", {}),
-    }
-    for path, content in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(dump(content), "utf-8")
-    return list(files)
+    path = folder / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(dump({**data, "version": name}), "utf-8")
+    return path
 
 
 def dump(data: Data) -> str:

@@ -6,14 +6,18 @@ Only here ruamel.yaml's round-trip loader is used: it keeps comments and how num
 from __future__ import annotations
 
 import io
+import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from renderer.problem import Problem, RefusedError
-from renderer.scalars import Value
+from renderer.scalars import Value, is_text
 from renderer.yaml_io import plain, read
 
 SECTIONS = ("launch", "deploy", "maxtext", "checks")
@@ -22,25 +26,29 @@ _LAUNCH += ("resume", "attempt", "supersede", "state")
 
 
 def formatted(data: bytes, name: str) -> bytes:
-    """Return the stable form of a file: sections and selectors in order, two spaces, no trailing blanks, LF.
+    """Return the stable form of a file: sections and selectors in order, two spaces, LF, one line end at its end.
 
     Comments and values stay; formatting twice changes nothing. Raises RefusedError for what the strict reader refuses.
     """
-    before = _strict(data, name)
-    text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    tree = _loader().load(text)
-    if tree is None:
-        return _tidy(text)
-    _reorder(tree, SECTIONS)
-    if isinstance(tree.get("launch"), CommentedMap):
-        _reorder(tree["launch"], _LAUNCH)
-    return _checked(tree, before, text, name)
+    _strict(data, name)
+    original = _text(data)
+    text = original
+    for _ in range(_ROUNDS):
+        better = _step(text)
+        if better == text:
+            return text.encode()
+        text = better
+    return original.encode()  # it would go on changing
+
+
+_ROUNDS = 4
+"""How often the round trip may change a file before it is left as it is; most are stable after one."""
 
 
 def edited(data: bytes, name: str, changes: Mapping[str, Mapping[str, Value]]) -> bytes:
     """Return the file with `changes` (section to key to value) made in it; a dotted key reaches into a mapping."""
     _strict(data, name)
-    tree = _loader().load(data.decode("utf-8-sig")) or CommentedMap()
+    tree = _loader().load(_text(data)) or CommentedMap()
     for section, values in changes.items():
         for path, value in values.items():
             *parents, key = [section, *path.split(".")]
@@ -49,16 +57,61 @@ def edited(data: bytes, name: str, changes: Mapping[str, Mapping[str, Value]]) -
                 if not isinstance(target.get(parent), CommentedMap):
                     target[parent] = CommentedMap()
                 target = target[parent]
-            target[key] = value
+            target[key] = _quoted(value)
     return formatted(_dump(tree).encode(), name)
 
 
-def _strict(data: bytes, name: str) -> Value:
+_PLAIN = re.compile(r"[A-Za-z0-9/](?:[A-Za-z0-9_ ./:+-]*[A-Za-z0-9_./+-])?")
+
+
+def _quoted(value: Value) -> Any:
+    """Return `value` with every text in double quotes that not all readers would take for text without."""
+    if isinstance(value, str):
+        return value if _PLAIN.fullmatch(value) and is_text(value) else DoubleQuotedScalarString(value)
+    if isinstance(value, list):
+        return [_quoted(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _quoted(item) for key, item in value.items()}
+    return value
+
+
+def _strict(data: bytes, name: str) -> None:
     problems: list[Problem] = []
-    node = read(data, name, problems)
+    read(data, name, problems)
     if problems:
         raise RefusedError(problems)
-    return plain(node)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _step(text: str) -> str:
+    """Return the round trip of `text`; less where that would change a value, lose a comment or fail."""
+    for candidate in (_round_trip(text), _tidy(text)):
+        if _meaning(candidate) == _meaning(text) and _comments(candidate) == _comments(text):
+            return candidate
+    return text
+
+
+def _round_trip(text: str) -> str:
+    try:
+        tree = _loader().load(text)
+        if tree is None:
+            return _tidy(text)
+        _reorder(tree, SECTIONS)
+        if isinstance(tree.get("launch"), CommentedMap):
+            _reorder(tree["launch"], _LAUNCH)
+        return _tidy(_dump(tree))
+    except (YAMLError, ValueError, AttributeError, TypeError, NotImplementedError, RecursionError):
+        return text  # ruamel.yaml stumbles over some of what the strict reader takes
+
+
+def _meaning(text: str) -> str | None:
+    """Return what the strict reader sees in `text`, nothing where it refuses it; 1, 1.0 and true are not the same."""
+    problems: list[Problem] = []
+    values = plain(read(text.encode(), "", problems))
+    return None if problems else json.dumps(values, sort_keys=True, default=repr)
 
 
 def _loader() -> YAML:
@@ -66,6 +119,7 @@ def _loader() -> YAML:
     yaml.preserve_quotes = True
     yaml.width = 1 << 16  # never fold a line: a folded value reads the same, but its diff does not
     yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.brace_single_entry_mapping_in_flow_sequence = True
     yaml.allow_duplicate_keys = True  # the strict reader has refused them
     return yaml
 
@@ -82,21 +136,13 @@ def _reorder(tree: Any, order: tuple[str, ...]) -> None:
 def _dump(tree: Any) -> str:
     out = io.StringIO()
     _loader().dump(tree, out)
-    return out.getvalue()
-
-
-def _checked(tree: Any, before: Value, text: str, name: str) -> bytes:
-    """Return the dumped tree; the file as it was where the round trip would change a value or lose a comment."""
-    out = _tidy(_dump(tree))
-    problems: list[Problem] = []
-    same = plain(read(out, name, problems)) == before and not problems
-    return out if same and _comments(out.decode()) == _comments(text) else _tidy(text)
+    return out.getvalue().removesuffix("...\n")
 
 
 def _comments(text: str) -> list[str]:
     return sorted(line.partition("#")[2].strip() for line in text.splitlines() if "#" in line)
 
 
-def _tidy(text: str) -> bytes:
+def _tidy(text: str) -> str:
     """Return `text` with one line end at its end."""
-    return (text.rstrip("\n") + "\n").encode() if text.strip() else b""
+    return text.rstrip("\n") + "\n" if text.strip() else ""

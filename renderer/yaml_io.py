@@ -7,6 +7,7 @@ places) and are ten times as fast as building ruamel.yaml's round-trip objects.
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from ruamel.yaml.events import (
 
 from renderer.location import Location
 from renderer.problem import Problem
-from renderer.scalars import AmbiguousError, Value, meaning, quote
+from renderer.scalars import AmbiguousError, Value, is_text, meaning, quote
 
 MAX_BYTES = 1 << 20
 """Above this a file is refused: a ConfigMap, which it would have to fit into, holds 1 MiB."""
@@ -34,6 +35,7 @@ MAX_DEPTH = 32
 
 # Line breaks to YAML 1.1 only, and characters that no reader takes raw.
 _RAW = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_COMMENT = re.compile(r"(?:^|\s)#")
 _LINE_BREAKS = {"\x85", "\u2028", "\u2029"}
 
 
@@ -138,16 +140,18 @@ def load(text: str) -> Any:
 def _plain_value(parser: CParser, event: Any, depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise ValueError(f"is nested more than {MAX_DEPTH} levels deep")
-    if isinstance(event, ScalarEvent):
+    kind = type(event)
+    if kind is ScalarEvent:
         return event.value if event.style else meaning(event.value)
-    if isinstance(event, MappingStartEvent):
+    get = parser.get_event
+    if kind is MappingStartEvent:
         mapping = {}
-        while not isinstance(key := parser.get_event(), MappingEndEvent):
-            mapping[_plain_value(parser, key, depth + 1)] = _plain_value(parser, parser.get_event(), depth + 1)
+        while type(key := get()) is not MappingEndEvent:
+            mapping[_plain_value(parser, key, depth + 1)] = _plain_value(parser, get(), depth + 1)
         return mapping
-    if isinstance(event, SequenceStartEvent):
+    if kind is SequenceStartEvent:
         items = []
-        while not isinstance(item := parser.get_event(), SequenceEndEvent):
+        while type(item := get()) is not SequenceEndEvent:
             items.append(_plain_value(parser, item, depth + 1))
         return items
     raise ValueError("holds an alias")
@@ -275,14 +279,14 @@ class _Reader:
         if event.anchor or event.tag:
             self._problem("yaml-key", event, path, "a key must be plain text, without anchor or tag")
         text: str = event.value
-        if text == "<<" and not event.style:
+        if text == "<<":  # quoted too: yq merges it all the same
             self._problem(
                 "yaml-merge-key",
                 event,
                 path,
                 "merge key <<: the layers are merged, so write the keys themselves",
             )
-        elif not event.style and not _is_text(text):
+        elif not event.style and not is_text(text):
             self._problem(
                 "yaml-key",
                 event,
@@ -320,17 +324,21 @@ class _Reader:
 
     def _tabs(self) -> None:
         """Refuse tabs outside quoted and block scalars and comments: some readers take them for indentation."""
-        for match in re.finditer(r"\t", self.text):
-            index = match.start()
-            start = self.text.rfind("\n", 0, index) + 1
-            if any(first <= index < last for first, last in self.spans):
+        starts = [first for first, _ in self.spans]
+        index = self.text.find("\t")
+        while index >= 0:
+            rank = bisect(starts, index) - 1
+            end = self.spans[rank][1] if rank >= 0 else 0
+            if index < end:
+                index = self.text.find("\t", end)
                 continue
-            comment = re.search(r"(?:^|\s)#", self.text[start:index])
-            if comment and not any(first <= start + comment.end() - 1 < last for first, last in self.spans):
-                continue
-            place = Location(self.name, self.text.count("\n", 0, index) + 1, index - start + 1)
-            self.problems.append(Problem("yaml-tab", place, "", "tab character: write spaces"))
-            return
+            line = self.text.rfind("\n", 0, index) + 1
+            if not _COMMENT.search(self.text[max(line, end) : index]):
+                place = Location(self.name, self.text.count("\n", 0, index) + 1, index - line + 1)
+                self.problems.append(Problem("yaml-tab", place, "", "tab character: write spaces"))
+                return
+            after = self.text.find("\n", index)
+            index = self.text.find("\t", after) if after >= 0 else -1
 
     def _syntax(self, error: MarkedYAMLError) -> None:
         mark = error.problem_mark or error.context_mark
@@ -349,10 +357,3 @@ class _Reader:
 
     def _problem(self, code: str, event: Any, path: str, message: str) -> None:
         self.problems.append(Problem(code, self._place(event), path, message))
-
-
-def _is_text(text: str) -> bool:
-    try:
-        return isinstance(meaning(text), str)
-    except AmbiguousError:
-        return False

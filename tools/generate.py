@@ -13,13 +13,15 @@ from pathlib import Path
 from renderer.codes import page
 from renderer.editor_schema import schemas
 from renderer.layers import Repository
+from renderer.report import codec
 
 ROOT = Path(__file__).parent.parent
 
 
 def generated(root: Path) -> dict[str, str]:
     """Return the text of every generated file by its path under `root`."""
-    return {"docs/checks.md": page(), **schemas(Repository(root))}
+    generated_schemas = {**schemas(Repository(root)), "schemas/report.schema.json": codec.published()}
+    return {"docs/checks.md": page(), **generated_schemas}
 
 
 def main() -> int:

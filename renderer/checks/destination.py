@@ -32,6 +32,7 @@ def check(configuration: Configuration) -> Iterator[Problem]:
     yield from _environment(configuration)
     yield from _flags(configuration)
     yield from _watcher(configuration)
+    yield from _without_effect(configuration)
 
 
 def _output_directory(configuration: Configuration) -> Iterator[Problem]:
@@ -95,15 +96,6 @@ def _watcher(configuration: Configuration) -> Iterator[Problem]:
     """The RFC's hf_validate_env: what the conversion needs is known before the run starts."""
     enabled = configuration.leaf("deploy", "ENABLE_HF_CONVERSION")
     if enabled is None or enabled.node.value is not True:
-        for key in sorted(DEPLOY_KEYS):
-            leaf = configuration.leaf("deploy", key) if key.startswith("HF_") else None
-            if leaf and leaf.layer.name in {"experiment", "command line"}:
-                yield Problem(
-                    "hf-off",
-                    leaf.node.key_at,
-                    f"deploy.{key}",
-                    "has no effect: deploy.ENABLE_HF_CONVERSION is not true",
-                )
         return
     for key in ("HF_WATCHER_IMAGE", "HF_OUTPUT_DIRECTORY"):
         if configuration.leaf("deploy", key) is None:
@@ -113,3 +105,25 @@ def _watcher(configuration: Configuration) -> Iterator[Problem]:
     if checkpoints and checkpoints.node.value is False:
         message = "true, but maxtext.enable_checkpointing is false: there is nothing to convert"
         yield Problem("hf-checkpoints", enabled.at, "deploy.ENABLE_HF_CONVERSION", message)
+
+
+def _without_effect(configuration: Configuration) -> Iterator[Problem]:
+    """A key that someone set for this very run, and that nothing reads in it, is a mistake; in a preset it is not."""
+    for key, reason in _unread(configuration):
+        leaf = configuration.leaf("deploy", key)
+        if leaf and leaf.layer.name in {"experiment", "command line"}:
+            yield Problem("deploy-no-effect", leaf.node.key_at, f"deploy.{key}", f"has no effect: {reason}")
+
+
+def _unread(configuration: Configuration) -> Iterator[tuple[str, str]]:
+    launch = configuration.launch
+    enabled = configuration.leaf("deploy", "ENABLE_HF_CONVERSION")
+    if enabled is None or enabled.node.value is not True:
+        hf_keys = sorted(key for key in DEPLOY_KEYS if key.startswith("HF_"))
+        yield from ((key, "deploy.ENABLE_HF_CONVERSION is not true") for key in hf_keys)
+    if launch.mode == "image":
+        yield "GIT_REPOSITORY", "an image holds its own code, so nothing is cloned"
+    if launch.mode == "source":
+        yield "IMAGE_REPOSITORY", "the pod builds MaxText from source"
+    elif launch.image and "/" in launch.image:
+        yield "IMAGE_REPOSITORY", "launch.image is a full reference"

@@ -19,11 +19,15 @@ _OWNED = {
     "override_model_config": "it is passed by the pod exactly where an override needs it (D6)",
 }
 
+MAX_SEARCHES = 50
+"""A search for the nearest key takes a millisecond: a file of nothing but unknown keys gets this many."""
+
 
 def check(configuration: Configuration) -> Iterator[Problem]:
     """Yield a problem per unknown key, per value the pinned MaxText would refuse, and for an unknown model."""
     yield from _model(configuration)
     known = configuration.snapshot.keys
+    unknown = 0
     for key, item in configuration.maxtext.items():
         if isinstance(item, Leaf):
             if item.removed:
@@ -34,7 +38,8 @@ def check(configuration: Configuration) -> Iterator[Problem]:
         if key in _OWNED:
             yield _at(item, configuration, "owned-key", key, f"is not written: {_OWNED[key]}")
         elif key not in known:
-            yield _unknown(configuration, key, item)
+            unknown += 1
+            yield _unknown(configuration, key, item, search=unknown <= MAX_SEARCHES)
         elif message := judge(known[key], value, text):
             yield _wrong(configuration, key, item, message)
 
@@ -60,10 +65,10 @@ def _wrong(configuration: Configuration, key: str, item: Leaf | Tree, message: s
     return Problem("maxtext-value", leaf.at if leaf else configuration.start, f"maxtext.{key}", message)
 
 
-def _unknown(configuration: Configuration, key: str, item: Leaf | Tree) -> Problem:
+def _unknown(configuration: Configuration, key: str, item: Leaf | Tree, *, search: bool) -> Problem:
     snapshot = configuration.snapshot
     elsewhere = known_elsewhere(snapshot, key)
-    near = nearest(key, snapshot.keys)
+    near = nearest(key, snapshot.keys) if search else []
     hints = [elsewhere] if elsewhere else []
     if key.upper() in DEPLOY_KEYS:
         hints.append(f"write it under deploy: as {key.upper()}")

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from renderer.codes.code import Code
 from renderer.codes.files import FILES, LAYERS, OVERRIDES
 from renderer.codes.legacy import LEGACY
+from renderer.codes.report import REPORT
 from renderer.codes.runs import POLICY, RENDERED, RUNS
 from renderer.codes.values import CONTENT, KEYS, SLICE
 from renderer.maxtext_words import STRICTER
@@ -23,6 +24,7 @@ SECTIONS: tuple[tuple[str, tuple[Code, ...]], ...] = (
     ("Files under rendered/", RENDERED),
     ("Policy", POLICY),
     ("Legacy launchers", LEGACY),
+    ("Reports and snapshots", REPORT),
 )
 
 CODES = {code.name: code for _, codes in SECTIONS for code in codes}

@@ -103,7 +103,13 @@ CONTENT: tuple[Code, ...] = (
     Code("env-size", "A variable longer than Linux passes to a program (128 KiB).", "Put it into a file."),
     Code("flag-placement", "A flag under LIBTPU_INIT_ARGS that libtpu does not know.", "Delete it.", adjustable=True),
     Code("label", "A value becomes a label and does not fit.", "Shorten it to 63 letters, digits, - _ ."),
-    Code("hf-off", "HF_* is set, but ENABLE_HF_CONVERSION is not true.", "Delete it, or enable it.", adjustable=True),
+    Code(
+        "deploy-no-effect",
+        "A key is set for this run, but nothing reads it: HF_* without ENABLE_HF_CONVERSION, GIT_REPOSITORY in image "
+        "mode, IMAGE_REPOSITORY in source mode or beside a full image reference.",
+        "Delete it, or choose what reads it.",
+        adjustable=True,
+    ),
     Code("hf-missing", "ENABLE_HF_CONVERSION is true, but something it needs is missing.", "Write the key."),
     Code(
         "hf-checkpoints",

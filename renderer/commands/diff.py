@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 import click
 
-from renderer import checks, compare, outputs
+from renderer import compare, policy
 from renderer.cli import OK, App
 from renderer.commands.manifests import rendered_files
 from renderer.commands.options import configured
 from renderer.layers import Repository
 from renderer.location import Location
-from renderer.problem import RefusedError, errors, refuse
-from renderer.run_spec import specify
+from renderer.pipeline import judge
+from renderer.problem import Problem, RefusedError, errors, refuse
 
 
 @click.command("diff")
@@ -41,11 +41,12 @@ def command(app: App, old: str, new: str | None, form: str) -> int:
 
 
 def _render(app: App, name: str) -> Mapping[str, object]:
-    configuration = configured(app.root, name)
-    problems = checks.check(configuration)
-    if errors(problems):
+    problems: list[Problem] = []
+    rules = policy.load(app.root, problems)
+    result = judge(configured(app.root, name), rules, problems, to_launch=False)
+    if result is None or errors(problems):
         raise RefusedError(problems)
-    return compare.flatten(outputs.render(specify(configuration), configuration.name).files)
+    return compare.flatten(result.rendered.files)
 
 
 def _committed(app: App, name: str) -> Mapping[str, object]:

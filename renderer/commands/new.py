@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from renderer import checks
+from renderer import policy
 from renderer.checks.launch import needed
 from renderer.cli import OK, App
 from renderer.commands.options import checkout_branch, selector_nodes, selectors, show
@@ -18,7 +18,7 @@ from renderer.configure import Configurator
 from renderer.layers import NAME, Repository
 from renderer.location import COMMAND_LINE, Location
 from renderer.overrides import parse, split, split_values
-from renderer.pipeline import fits
+from renderer.pipeline import judge
 from renderer.problem import Problem, RefusedError, Severity, errors, refuse
 from renderer.scalars import Value
 from renderer.schema import Snapshot, load, versions
@@ -132,12 +132,13 @@ def _check(repository: Repository, files: Mapping[Path, bytes]) -> None:
     """Refuse what level 1 refuses; what only a launch needs is printed as a reminder."""
     problems: list[Problem] = []
     open_points: list[Problem] = []
+    rules = policy.load(repository.root, problems)
     configurator = Configurator(repository)
     for path, data in files.items():
         experiment = repository.parse_experiment(path, data, problems)
         configuration = None if errors(problems) else configurator.configure(experiment, problems)
         if configuration:
-            problems += [*checks.check(configuration), *fits(configuration)]
+            judge(configuration, rules, problems, to_launch=False)
             open_points += [replace(problem, severity=Severity.WARNING) for problem in needed(configuration)]
     if errors(problems):
         raise RefusedError(dict.fromkeys(problems))

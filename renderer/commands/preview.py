@@ -7,19 +7,17 @@ from collections.abc import Iterator
 import click
 
 from pod.derivations import Override
-from renderer import checks, outputs
+from renderer import policy
 from renderer.checks.launch import needed
 from renderer.cli import OK, App
 from renderer.commands.options import checkout_branch, selector_nodes, selectors, show
 from renderer.configure import Configuration, Configurator
-from renderer.derived import check as check_derived
 from renderer.derived import overrides
 from renderer.layers import Repository
 from renderer.location import COMMAND_LINE
 from renderer.merge import Tree, leaves
-from renderer.pipeline import figures, fits
+from renderer.pipeline import Result, figures, judge
 from renderer.problem import Problem, RefusedError, errors
-from renderer.run_spec import Run, specify
 from renderer.scalars import write
 from renderer.yaml_io import Node
 
@@ -39,18 +37,13 @@ def command(app: App, /, experiment: str | None, values: tuple[str, ...], **give
         values, experiment = (experiment, *values), None
     repository = Repository(app.root)
     problems: list[Problem] = []
+    rules = policy.load(repository.root, problems)
     configuration = _configure(repository, experiment, values, selector_nodes(given), problems)
-    if configuration:
-        problems += checks.check(configuration)
-        problems += fits(configuration)
-    if configuration is None or errors(problems):
-        raise RefusedError(dict.fromkeys(problems))
-    run = specify(configuration)
-    problems += check_derived(configuration, run)
-    if errors(problems):
+    result = judge(configuration, rules, problems, to_launch=False) if configuration else None
+    if result is None or errors(problems):
         raise RefusedError(dict.fromkeys(problems))
     show(dict.fromkeys(problems))
-    click.echo("\n".join(_sections(configuration, run)))
+    click.echo("\n".join(_sections(result)))
     return OK
 
 
@@ -70,7 +63,8 @@ def _configure(
     return Configurator(repository).configure(experiment, problems, selectors=given, arguments=values, inside=False)
 
 
-def _sections(configuration: Configuration, run: Run) -> Iterator[str]:
+def _sections(result: Result) -> Iterator[str]:
+    configuration, rendered = result.configuration, result.rendered
     launch, numbers = configuration.launch, figures(configuration)
     yield f"# === run: {configuration.file or 'presets alone'} ==="
     place = f"{launch.chips} chips ({numbers.slice.topology}, {numbers.slice.hosts} hosts)"
@@ -85,12 +79,11 @@ def _sections(configuration: Configuration, run: Run) -> Iterator[str]:
     yield "# === maxtext (to run.yml) ==="
     yield from _origins(configuration.maxtext)
     yield "# === overrides (computed in the pod, passed as arguments) ==="
-    for item in overrides(configuration, run):
+    for item in overrides(configuration, rendered.run):
         if isinstance(item, Override):
             yield f"{item.key}: {write(item.value)}  # {item.rule}: {item.reason}"  # type: ignore[arg-type]
         else:
             yield f"# {item.rule}: {item.reason}"
-    rendered = outputs.render(run, configuration.name or run.name)
     for name in ("jobset.yml", "run.yml", "derive.json", "watcher.yml"):
         if name in rendered.files:
             yield f"# === {name} ==="

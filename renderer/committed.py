@@ -1,0 +1,165 @@
+"""Reads experiments and their rendered runs out of a commit's files, as `plan` needs them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from renderer.configure import experiment_data
+from renderer.layers import ENVIRONMENTS, NAME, ExperimentFile, Repository
+from renderer.names import digest, label, object_name
+from renderer.outputs import RUN_FILES
+from renderer.plan import Committed, Snapshot
+from renderer.problem import Problem, errors
+
+Tree = Mapping[str, str]
+"""The blob of every file of a commit, by path under the root."""
+
+Unit = tuple[str, str]
+"""A model and the stem of an experiment file: what names experiments/<model>/<stem>.yml and its rendered folders."""
+
+_EXPERIMENT = re.compile(rf"experiments/({NAME})/({NAME})\.yml")
+_RENDERED = re.compile(rf"rendered/(?:{'|'.join(ENVIRONMENTS)})/({NAME})/({NAME})/[^/]+")
+
+
+def unit_of(path: str) -> Unit | None:
+    """Return the experiment that a file belongs to, nothing for any other file."""
+    match = _EXPERIMENT.fullmatch(path) or _RENDERED.fullmatch(path)
+    return (match[1], match[2]) if match else None
+
+
+def differing(base: Tree, head: Tree) -> set[Unit]:
+    """Return the experiments whose own or rendered files two commits do not hold alike."""
+    changed = {path for path in base.keys() | head.keys() if base.get(path) != head.get(path)}
+    return {unit for unit in map(unit_of, changed) if unit}
+
+
+def experiment_path(unit: Unit) -> str:
+    """Return the path of the experiment file."""
+    return f"experiments/{unit[0]}/{unit[1]}.yml"
+
+
+def folders(unit: Unit) -> list[str]:
+    """Return the folders that may hold the experiment's rendered files."""
+    return [f"rendered/{environment}/{unit[0]}/{unit[1]}" for environment in ENVIRONMENTS]
+
+
+def wanted(tree: Tree, units: Iterable[Unit]) -> Iterator[str]:
+    """Yield the blobs that `snapshot` reads."""
+    for unit in units:
+        paths = [experiment_path(unit), *(f"{folder}/{name}" for folder in folders(unit) for name in RUN_FILES)]
+        yield from (tree[path] for path in paths if path in tree)
+
+
+class Reader:
+    """Reads the experiments of one commit; `blobs` holds at least what `wanted` names."""
+
+    def __init__(self, tree: Tree, blobs: Mapping[str, bytes]) -> None:
+        self._tree = tree
+        self._blobs = blobs
+        self._repository = Repository(Path("/"))
+
+    def snapshot(self, units: Iterable[Unit]) -> Snapshot:
+        """Return what the commit holds of these experiments."""
+        found = (self._committed(unit) for unit in sorted(units))
+        return Snapshot(tuple(run for run in found if run))
+
+    def files(self, run: Committed) -> dict[str, bytes]:
+        """Return the rendered files of an experiment by name; empty where there are none."""
+        folder = run.file.removeprefix("experiments/").removesuffix(".yml")
+        paths = {name: f"rendered/{run.environment}/{folder}/{name}" for name in RUN_FILES}
+        return {name: self._blobs[self._tree[path]] for name, path in paths.items() if path in self._tree}
+
+    def experiment(self, path: str, problems: list[Problem]) -> ExperimentFile:
+        """Return the experiment file at `path`; append what is wrong with it to `problems`."""
+        return self._repository.parse_experiment(Path("/", path), self._blobs[self._tree[path]], problems)
+
+    def _committed(self, unit: Unit) -> Committed | None:
+        path = experiment_path(unit)
+        if path not in self._tree:
+            return None
+        problems: list[Problem] = []
+        experiment = self.experiment(path, problems)
+        launch = {key: node.value for key, node in experiment.launch.items()}
+        environment = _text(launch, "environment")
+        name = label(_text(launch, "name") or unit[1])
+        intent = Committed(
+            experiment=f"{unit[0]}/{name}",
+            file=path,
+            environment=environment if environment in ENVIRONMENTS else "",
+            source=self._tree[path],
+            attempt=_attempt(launch.get("attempt")),
+            owner=_text(launch, "owner"),
+            resume=_text(launch, "resume"),
+            supersede=_text(launch, "supersede"),
+            stopped=launch.get("state") == "stopped",
+        )
+        return _with_files(intent, self.files(intent), experiment, unreadable=bool(errors(problems)))
+
+
+def _text(launch: Mapping[str, Any], key: str) -> str:
+    value = launch.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _attempt(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 1
+
+
+def _with_files(
+    intent: Committed, files: Mapping[str, bytes], experiment: ExperimentFile, *, unreadable: bool
+) -> Committed:
+    """Return `intent` with what the rendered files say, and why they cannot be launched, if so."""
+    if not files:
+        return replace(intent, problem="it is not rendered: run renderer render")
+    found = {key: _match(pattern, files.get("jobset.yml", b"")) for key, pattern in _JOBSET.items()}
+    if not found["name"] or not found["content"] or not {"run.yml", "derive.json"} <= files.keys():
+        return replace(intent, problem="its rendered files are not a run's: run renderer render")
+    run = {key: _match(pattern, files["run.yml"]) for key, pattern in _RUN.items()}
+    state = replace(
+        intent,
+        name=found["name"],
+        content=found["content"],
+        own=found["own"],
+        run_name=found["run_name"],
+        chips=int(found["chips"] or 0),
+        output=run["output"],
+        checkpoints=run["checkpoints"] != "false",
+    )
+    if unreadable:
+        return replace(state, problem="its file has errors: run renderer validate")
+    if found["own"] != _own(experiment):
+        return replace(state, problem="its rendered files are those of other content: run renderer render")
+    if state.name != object_name(state.whole_name, state.attempt):
+        problem = f"its rendered files are not those of attempt {state.attempt}: run renderer render"
+        return replace(state, problem=problem)
+    return state
+
+
+def _own(experiment: ExperimentFile) -> str:
+    try:
+        return digest(experiment_data(experiment))
+    except (TypeError, ValueError):  # a mapping where launch: takes a single value
+        return ""
+
+
+def _match(pattern: re.Pattern[bytes], data: bytes) -> str:
+    found = pattern.search(data)
+    return found[1].decode("utf-8", "replace") if found else ""
+
+
+# The renderer wrote these files, each value in its one form: reading them so takes a hundredth of parsing them.
+_JOBSET = {
+    "name": re.compile(rb'^  name: "([a-z][-a-z0-9]*)"$', re.MULTILINE),
+    "content": re.compile(rb'^    renderer/content-digest: "([0-9a-f]{64})"$', re.MULTILINE),
+    "own": re.compile(rb'^    renderer/experiment-digest: "([0-9a-f]{64})"$', re.MULTILINE),
+    "chips": re.compile(rb'^    renderer/chips: "([0-9]{1,7})"$', re.MULTILINE),
+    "run_name": re.compile(rb'^ +- name: RUN_NAME\n +value: "((?:[^"\\]|\\.)*)"$', re.MULTILINE),
+}
+_RUN = {
+    "output": re.compile(rb'^base_output_directory: "((?:[^"\\]|\\.)*)"$', re.MULTILINE),
+    "checkpoints": re.compile(rb"^enable_checkpointing: (true|false)$", re.MULTILINE),
+}

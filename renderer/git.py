@@ -1,0 +1,93 @@
+"""What git knows: which commit is the target branch, and which files it holds. Only reads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The target branch: `commit` and what it was taken from, or why it is unknown."""
+
+    name: str
+    commit: str | None
+    reason: str = ""
+
+
+class Git:
+    """The repository around a folder; paths are relative to that folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def base(self, given: str | None) -> Base:
+        """Return the target branch: the given one, else the pull request's in CI, else origin's default branch."""
+        if given:
+            commit = self.commit(given)
+            return Base(given, commit, "" if commit else f"{given} is not a commit here")
+        if self._run("rev-parse", "--git-dir") is None:
+            return Base("", None, "this is not a git repository")
+        name = self._default_base()
+        if not name:
+            return Base("", None, "origin has no default branch here; name the target with --base")
+        commit = self.commit(name)
+        return Base(name, commit, "" if commit else f"{name} is not fetched; name the target with --base")
+
+    def _default_base(self) -> str:
+        pull_request = os.environ.get("GITHUB_BASE_REF")
+        if pull_request:
+            return f"origin/{pull_request}"
+        head = self._run("symbolic-ref", "--quiet", "refs/remotes/origin/HEAD")
+        return head.decode().strip().removeprefix("refs/remotes/") if head else ""
+
+    def commit(self, ref: str) -> str | None:
+        """Return the commit that `ref` names, nothing if there is none."""
+        out = self._run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        return out.decode().strip() if out else None
+
+    def is_ancestor(self, old: str, new: str) -> bool | None:
+        """Return whether commit `old` is an ancestor of `new`; None if git cannot tell (a shallow clone)."""
+        done = self._call("merge-base", "--is-ancestor", old, new)
+        return None if done is None or done.returncode > 1 else done.returncode == 0
+
+    def tree(self, commit: str, folder: str) -> dict[str, str]:
+        """Return the blob of every file below `folder` at `commit`, by path."""
+        out = self._run("ls-tree", "-r", "-z", commit, "--", folder) or b""
+        found = {}
+        for entry in out.split(b"\0")[:-1]:
+            about, _, path = entry.partition(b"\t")
+            _, kind, name = about.split()
+            if kind == b"blob":  # not a submodule, whose commit lies elsewhere
+                found[path.decode("utf-8", "surrogateescape")] = name.decode()
+        return found
+
+    def blobs(self, names: Iterable[str]) -> Mapping[str, bytes]:
+        """Return the bytes of blobs by name, all in one call of git."""
+        wanted = list(dict.fromkeys(names))
+        if not wanted:
+            return {}
+        out = self._run("cat-file", "--batch", data="\n".join(wanted).encode() + b"\n") or b""
+        found, start = {}, 0
+        for name in wanted:
+            end = out.index(b"\n", start)
+            size = int(out[start:end].split()[2])
+            found[name] = out[end + 1 : end + 1 + size]
+            start = end + 2 + size
+        return found
+
+    def _run(self, *arguments: str, data: bytes = b"") -> bytes | None:
+        done = self._call(*arguments, data=data)
+        return done.stdout if done is not None and done.returncode == 0 else None
+
+    def _call(self, *arguments: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes] | None:
+        """Run git; nothing where there is no git. Its optional locks stay off: this only reads."""
+        words = ["git", "-C", str(self.folder), *arguments]
+        environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+        try:
+            return subprocess.run(words, input=data, capture_output=True, check=False, env=environment)  # noqa: S603
+        except OSError:
+            return None

@@ -1,0 +1,84 @@
+"""Two commits read and planned: which experiments they do not hold alike, and what the merge does to their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from renderer.committed import Reader, Unit, differing, folders, unit_of, wanted
+from renderer.git import Base
+from renderer.plan import Action, Committed, Ledger, Snapshot, assumed, plan
+from renderer.report.sources import experiments
+from renderer.report.trees import Log, Trees
+
+_SHALLOW = "the target's history is not whole here (a shallow clone?): what was launched before it begins is not known"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The plan between two commits.
+
+    `old` holds the target's experiments by name; `known_by` says what "launched before" was taken from.
+    """
+
+    trees: Trees
+    base: Reader
+    merged: Reader
+    old: Mapping[str, Committed]
+    actions: tuple[Action, ...]
+    units: frozenset[Unit]
+    unchanged: int
+    known_by: str
+    pending: tuple[str, ...]
+    notices: tuple[str, ...]
+
+
+def read(git: Log, base: Base, head: str, ledger: Ledger | None = None, source: str = "") -> Reading:
+    """Return the plan of merging commit `head` into `base`; `source` names the file that `ledger` was read from."""
+    if base.commit is None:
+        raise ValueError("read() takes a known target only")
+    trees = git.trees(base.commit, head)
+    units = differing(trees.base, trees.merged)
+    if ledger and ledger.pending:
+        units |= _pending_units(git, trees, ledger.pending)
+    blobs = git.blobs([*wanted(trees.base, units), *wanted(trees.merged, units)])
+    before, after = Reader(trees.base, blobs), Reader(trees.merged, blobs)
+    old, new = before.snapshot(units), after.snapshot(units)
+    known_by, notices = f"the ledger {source}", trees.notices
+    if ledger is None:
+        standing = {run.name for run in old.runs if not run.stopped}
+        fresh = {unit for run in new.runs if run.name not in standing and (unit := unit_of(run.file))}
+        history = git.launched(base.commit, fresh)
+        ledger = assumed(old, history.names)
+        known_by = f"the history of {base.name}"
+        if not history.complete:
+            notices = (*notices, _SHALLOW)
+    return Reading(
+        trees=trees,
+        base=before,
+        merged=after,
+        old=old.by_experiment(),
+        actions=tuple(plan(old, new, ledger)),
+        units=frozenset(units),
+        unchanged=sum(unit not in units for unit in experiments(trees.merged)),
+        known_by=known_by,
+        pending=tuple(sorted(ledger.pending)),
+        notices=(*notices, *_orphans(new, trees, units)),
+    )
+
+
+def _pending_units(git: Log, trees: Trees, pending: Iterable[str]) -> set[Unit]:
+    """Return the experiments whose rendered runs are pending: they may be launched though nothing changes."""
+    jobsets = {path: blob for path, blob in trees.merged.items() if path.endswith("/jobset.yml")}
+    blobs = git.blobs(jobsets.values())
+    names = {f'\n  name: "{name}"\n'.encode() for name in pending}
+    found = (unit_of(path) for path, blob in jobsets.items() if any(name in blobs[blob] for name in names))
+    return {unit for unit in found if unit}
+
+
+def _orphans(head: Snapshot, trees: Trees, units: Iterable[Unit]) -> list[str]:
+    """Return a notice per rendered folder that no experiment of the merge names."""
+    owned = {f"rendered/{run.environment}/{run.file[12:-4]}" for run in head.runs}
+    present = {path.rpartition("/")[0] for path in trees.merged if path.startswith("rendered/")}
+    found = sorted(folder for unit in units for folder in folders(unit) if folder in present - owned)
+    return [f"{folder} is rendered, but no experiment renders it: run renderer render" for folder in found]

@@ -1,0 +1,99 @@
+"""The layers of one commit in a folder of their own, so that they are configured as committed, not as on disk."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from renderer import checks, pipeline, policy
+from renderer.checks.launch import needed
+from renderer.committed import Tree, Unit, experiment_path, unit_of
+from renderer.configure import Configuration, Configurator
+from renderer.git import Git
+from renderer.layers import Repository
+from renderer.policy import Policy
+from renderer.problem import Problem, errors
+from renderer.run_spec import Run, specify
+
+_NO_LAYERS = ("experiments/", "rendered/", "results/", "tests/", ".github/")
+
+
+@contextmanager
+def layers(git: Git, tree: Tree, units: Iterable[Unit]) -> Iterator[Sources]:
+    """Put the presets, the datasets and these experiments of a commit into a folder for the time of the block."""
+    wanted = {path: blob for path, blob in tree.items() if path.endswith(".yml") and not path.startswith(_NO_LAYERS)}
+    wanted |= {path: tree[path] for path in map(experiment_path, units) if path in tree}
+    blobs = git.blobs(wanted.values())
+    with tempfile.TemporaryDirectory(prefix="renderer-report-") as folder:
+        for path, blob in wanted.items():
+            if ".." not in path.split("/"):
+                file = Path(folder, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(blobs[blob])
+        yield Sources(Path(folder))
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What an experiment of the commit comes to: its merged values where they could be read, and every problem."""
+
+    configuration: Configuration | None
+    problems: tuple[Problem, ...]
+
+    @property
+    def sound(self) -> bool:
+        """Whether it renders."""
+        return self.configuration is not None and not errors(self.problems)
+
+
+class Sources:
+    """One commit's layers; what experiments share is read and merged once."""
+
+    def __init__(self, root: Path) -> None:
+        self.configurator = Configurator(Repository(root))
+        self.problems: list[Problem] = []
+        self.policy: Policy = policy.load(root, self.problems)
+
+    @property
+    def repository(self) -> Repository:
+        """The layers' files."""
+        return self.configurator.repository
+
+    def configure(self, unit: Unit, problems: list[Problem]) -> Configuration | None:
+        """Return an experiment's merged values, nothing where its layers cannot be read."""
+        return pipeline.configure(self.configurator, self.repository.root / experiment_path(unit), problems)
+
+    def examine(self, unit: Unit) -> Examined:
+        """Return what level 1 says of an experiment."""
+        problems: list[Problem] = []
+        configuration = self.configure(unit, problems)
+        if configuration:
+            problems += checks.check(configuration)
+            problems += needed(configuration)
+            problems += pipeline.fits(configuration)
+        examined = Examined(configuration, tuple(policy.apply(self.policy, dict.fromkeys(problems))))
+        if examined.configuration is None or not examined.sound:
+            return examined
+        found = policy.check(self.policy, examined.configuration, specify(examined.configuration))
+        return Examined(configuration, (*examined.problems, *policy.apply(self.policy, found)))
+
+    def run(self, unit: Unit) -> tuple[Configuration, Run] | None:
+        """Return an experiment's values and its run without judging them, nothing where they make no run."""
+        configuration = self.configure(unit, [])
+        if configuration is None:
+            return None
+        try:
+            return configuration, specify(configuration)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+
+def experiments(tree: Tree) -> Iterator[Unit]:
+    """Yield every experiment of a commit."""
+    for path in tree:
+        unit = unit_of(path)
+        if unit and path == experiment_path(unit):
+            yield unit

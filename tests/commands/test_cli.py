@@ -1,0 +1,131 @@
+"""The command line itself: exit codes, errors in words, and no traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from content import SHIPPED, Content, run
+
+from renderer import cli
+from renderer.cli import COMMANDS, main
+
+
+def test_help_names_every_command_in_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    folder = SHIPPED / "renderer/commands"
+    built = [name for name in COMMANDS if (folder / f"{name}.py").is_file() or (folder / f"{name}_.py").is_file()]
+    assert built
+    for name in built:
+        assert f"  {name} " in out
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if (SHIPPED / f"renderer/commands/{name}.py").is_file()])
+def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"Usage: renderer {name} ")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["render", "--nonsense"], ["explain"], ["diff"], ["--root", "/absent", "render"], []]
+)
+def test_wrong_usage_is_exit_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert "Usage: renderer" in capsys.readouterr().err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("renderer, version ")
+
+
+def failing(error: BaseException) -> click.Command:
+    @click.command("render")
+    def command() -> None:
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "err"),
+    [
+        (KeyboardInterrupt(), 130, "\ninterrupted\n"),
+        (click.Abort(), 130, "interrupted\n"),
+        (OSError(28, "No space left on device", "/some/where"), 1, "/some/where: No space left on device\n"),
+        (OSError(28, "No space left on device", "a\x1b[31m"), 1, "a\\x1b[31m: No space left on device\n"),
+    ],
+)
+def test_what_goes_wrong_has_its_exit_code(
+    error: BaseException, code: int, err: str, content: Content, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli._Commands, "get_command", lambda *_: failing(error))
+    ran = content.run("render")
+    assert (ran.code, ran.out, ran.err) == (code, "", err)
+
+
+def test_our_own_bug_is_exit_3_with_the_traceback_in_a_file(
+    content: Content, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(cli._Commands, "get_command", lambda *_: failing(RuntimeError("a bug")))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ran = content.run("render")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.startswith("internal error: RuntimeError. Please report it with ")
+    assert "RuntimeError: a bug" in Path(ran.err.rstrip("\n").rpartition(" ")[2]).read_text()
+
+
+def test_a_closed_pipe_ends_quietly(content: Content) -> None:
+    content.experiment()
+    code = "import sys; from renderer.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "--root", str(content.root), "preview", "ling3-flash/run"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(SHIPPED)}
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        err = process.stderr.read()
+    assert (process.returncode, err) == (0, b"")
+
+
+def test_root_is_found_from_a_folder_below(
+    content: Content, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content.experiment()
+    monkeypatch.chdir(content.root / "experiments/ling3-flash")
+    assert main(["render", "run.yml"]) == 0
+    assert capsys.readouterr().out == "7 files written, 0 deleted\n"
+
+
+def test_a_root_behind_a_link_is_the_same_root(
+    content: Content, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content.experiment()
+    link = tmp_path / "link"
+    link.symlink_to(content.root)
+    assert run(link, "render").out.splitlines()[-1] == "7 files written, 0 deleted"
+    assert (
+        run(link, "render", str(link / "experiments/ling3-flash/run.yml")).out
+        == "nothing to write: rendered/ is up to date\n"
+    )
+    monkeypatch.chdir(link)
+    assert run(Path(), "render", "experiments/ling3-flash/run.yml").out == "nothing to write: rendered/ is up to date\n"
+
+
+def test_a_hostile_value_cannot_steer_the_terminal(content: Content) -> None:
+    content.experiment(maxtext={"run_name": "a\x1b]0;title\x07b\r\nc"})
+    ran = content.run("render")
+    assert ran.code == 1
+    assert ran.err.replace("\n", "").isprintable()
+
+
+def test_an_empty_repository_renders_to_nothing(tmp_path: Path) -> None:
+    ran = run(tmp_path, "render")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines()[-1] == "nothing to write: rendered/ is up to date"

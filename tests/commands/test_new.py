@@ -1,0 +1,159 @@
+"""`renderer new`: the file it writes, what it refuses, and sweeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from content import Content
+
+from renderer.commands import options
+
+SELECTORS = ("--chips", "64", "--context", "8k", "--env", "test", "--owner", "team", "--branch", "main")
+
+
+def text(content: Content, name: str) -> str:
+    return (content.root / f"experiments/{name}.yml").read_text()
+
+
+def test_a_new_experiment_renders_as_it_is(content: Content) -> None:
+    code, out, err = content.run("new", "ling3-flash/first", "learning_rate=1e-4", "deploy.ENV.RUN_ID=0012", *SELECTORS)
+    assert (code, out, err) == (0, "wrote experiments/ling3-flash/first.yml\n", "")
+    assert (
+        text(content, "ling3-flash/first")
+        == """\
+# yaml-language-server: $schema=../../schemas/experiment.json
+# What this experiment is for: one line that a reviewer can hold it to.
+launch:
+  model: ling3-flash
+  chips: 64
+  context: 8k
+  environment: test
+  owner: team
+  branch: main
+deploy:
+  ENV:
+    RUN_ID: "0012"
+maxtext:
+  learning_rate: 0.0001
+"""
+    )
+    assert content.run("format", "--check").code == 0
+    assert content.run("render").code == 0
+
+
+@pytest.mark.parametrize(
+    "value", ["on", "n", "12:30", "2026-01-01", "1_000", "1e5", "0x1F", "=", " lead", "a: b", "# x", "null "]
+)
+def test_text_is_written_so_that_every_reader_takes_it_for_text(value: str, content: Content) -> None:
+    code, _, err = content.run("new", "ling3-flash/first", f"deploy.ENV.A={value}", *SELECTORS)
+    assert (code, err) == (0, "")
+    rendered = content.render(content.root / "experiments/ling3-flash/first.yml")
+    assert f'- name: "A"\n                      value: "{value}"\n'.encode() in rendered.files["jobset.yml"]
+
+
+def test_from_copies_an_experiment_with_its_comments(content: Content) -> None:
+    content.ship("ling3-flash/lr3e4-fineweb")
+    code, _, err = content.run(
+        "new", "ling3-flash/copy", "--from", "ling3-flash/lr3e4-fineweb", "learning_rate=1e-4", "--owner", "others"
+    )
+    assert (code, err) == (0, "")
+    source = text(content, "ling3-flash/lr3e4-fineweb")
+    expected = source.replace("learning_rate: 3.0e-4", "learning_rate: 0.0001").replace(
+        "owner: pretrain-team", "owner: others"
+    )
+    assert text(content, "ling3-flash/copy") == expected
+
+
+def test_a_sweep_writes_one_file_per_value(content: Content) -> None:
+    code, out, _ = content.run(
+        "new", "ling3-flash/sweep", "learning_rate=1e-4,3e-4", "steps=10,20", "log_period=5", *SELECTORS
+    )
+    names = ["sweep-lr1e4-s10", "sweep-lr1e4-s20", "sweep-lr3e4-s10", "sweep-lr3e4-s20"]
+    assert code == 0
+    assert out.splitlines() == [f"wrote experiments/ling3-flash/{name}.yml" for name in names]
+    assert text(content, "ling3-flash/sweep-lr3e4-s10").endswith(
+        "maxtext:\n  learning_rate: 0.0003\n  steps: 10\n  log_period: 5\n"
+    )
+
+
+def test_commas_inside_quotes_and_brackets_do_not_sweep(content: Content) -> None:
+    value = 'act_quantization_calibration_method="fixed,-224,224"'
+    rules = "logical_axis_rules=[['activation_batch', ['data', 'fsdp']]]"
+    assert (
+        content.run("new", "ling3-flash/one", value, rules, *SELECTORS).out == "wrote experiments/ling3-flash/one.yml\n"
+    )
+    assert "fixed,-224,224" in text(content, "ling3-flash/one")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "err"),
+    [
+        (["ling3-flash/there"], "experiments/ling3-flash/there.yml: exists already: choose another name\n"),
+        (["there"], "command line: there is not MODEL/NAME: write for example ling3-flash/lr3e4-fineweb\n"),
+        (["../x/y"], "command line: ../x/y is not MODEL/NAME: write for example ling3-flash/lr3e4-fineweb\n"),
+        (
+            ["ling3-flash/a/b"],
+            "command line: ling3-flash/a/b is not MODEL/NAME: write for example ling3-flash/lr3e4-fineweb\n",
+        ),
+        (
+            ["ling3-flash/new", "stesp=5"],
+            "command line: stesp: neither MaxText nor deploy: knows this key\n    did you mean steps?\n",
+        ),
+        (["ling3-flash/new", "steps=!remove"], "command line: steps: write !remove into the file yourself\n"),
+        (["ling3-flash/new", "steps"], "command line: steps is not KEY=VALUE: write for example learning_rate=1e-4\n"),
+    ],
+)
+def test_refused(arguments: list[str], err: str, content: Content) -> None:
+    content.experiment("there")
+    before = sorted(content.root.rglob("*"))
+    ran = content.run("new", *arguments, *SELECTORS)
+    assert (ran.code, ran.out, ran.err) == (1, "", err)
+    assert sorted(content.root.rglob("*")) == before
+
+
+def test_what_level_1_refuses_is_not_written(content: Content) -> None:
+    code, out, err = content.run("new", "ling3-flash/new", "per_device_batch_size=0.3", *SELECTORS)
+    assert (code, out) == (1, "")
+    assert err.startswith("experiments/ling3-flash/new.yml:")
+    assert "38.4" in err
+    assert not (content.root / "experiments").exists()
+
+
+def test_one_refused_value_of_a_sweep_writes_none(content: Content) -> None:
+    assert content.run("new", "ling3-flash/new", "per_device_batch_size=2,0.3", *SELECTORS).code == 1
+    assert not (content.root / "experiments").exists()
+
+
+def test_values_that_give_one_name_are_refused(content: Content) -> None:
+    """1e-4 and 1e4 would both be lr1e4: neither may overwrite the other."""
+    code, _, err = content.run("new", "ling3-flash/new", "learning_rate=1e-4,1e4", *SELECTORS)
+    assert code == 1
+    assert err == "experiments/ling3-flash/new-lr1e4.yml: exists already: choose another name\n"
+    assert not (content.root / "experiments").exists()
+
+
+def test_what_only_a_launch_needs_is_a_reminder(content: Content) -> None:
+    code, out, err = content.run("new", "ling3-flash/new", "--chips", "64", "--context", "8k", "--env", "prod")
+    assert (code, out) == (0, "wrote experiments/ling3-flash/new.yml\n")
+    assert [line.partition(": ")[2] for line in err.splitlines()] == [
+        "launch.image: warning: missing: prod runs an image that can be run again; write launch.image",
+        "launch.owner: warning: missing: prod runs have an owner; write launch.owner",
+    ]
+
+
+def test_the_branch_of_a_maxtext_checkout_is_filled_in(
+    content: Content, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        options, "_git", lambda *arguments: str(tmp_path) if "--show-toplevel" in arguments else "feature/x"
+    )
+    selectors = ("--chips", "64", "--context", "8k", "--env", "test")
+    content.run("new", "ling3-flash/elsewhere", *selectors)
+    assert "branch" not in text(content, "ling3-flash/elsewhere")
+    (tmp_path / "src/maxtext/configs").mkdir(parents=True)
+    (tmp_path / "src/maxtext/configs/base.yml").touch()
+    content.run("new", "ling3-flash/here", *selectors)
+    assert "  branch: feature/x\n" in text(content, "ling3-flash/here")
+    content.run("new", "ling3-flash/image", *selectors, "--image", "v1")
+    assert "branch" not in text(content, "ling3-flash/image")
