@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import keyword
+import os
 import sys
 import tempfile
 import traceback
@@ -14,7 +15,8 @@ from typing import IO
 
 import click
 
-from renderer.problem import RefusedError, visible
+from renderer.problem import RefusedError, shown
+from renderer.secrets import mask_given
 
 COMMANDS = {
     "new": "Write an experiment file, or one per value of a sweep.",
@@ -31,7 +33,7 @@ COMMANDS = {
     "legacy": "Record old launchers, and prove experiments equal to the recordings.",
     "import": "Turn a recording, an argv or a JobSet into an experiment.",
 }
-OK, PROBLEMS, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
+OK, PROBLEMS, USAGE, BUG, INTERRUPTED, PIPE = 0, 1, 2, 3, 130, 141
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,28 +88,76 @@ def _root(given: Path | None) -> Path:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0 done, 1 problems, 2 usage, 3 our bug, 130 interrupted."""
+    """Run the command line and return its exit code.
+
+    0 done, 1 problems, 2 usage, 3 our bug, 130 interrupted, 141 (128 + SIGPIPE) the reader of our output has gone.
+    """
     _survive_any_text(sys.stdout, sys.stderr)
+    streams = sys.stdout, sys.stderr
+    code = _run(argv)
+    sys.stdout, sys.stderr = streams  # click wraps them when a reader has gone, so that flushing hides it
+    return _written(code, *streams)
+
+
+def _run(argv: Sequence[str] | None) -> int:
     try:
         code = cli.main(args=argv, prog_name="renderer", standalone_mode=False)
     except RefusedError as error:
-        click.echo(str(error), err=True)
-        return PROBLEMS
+        return _tell(PROBLEMS, *str(error).split("\n"))
     except click.ClickException as error:
-        error.show()
-        return USAGE
+        return _tell(USAGE, *_usage(error))
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
-        return INTERRUPTED
-    except SystemExit:  # click's way to end when the reader of a pipe has gone
-        return OK
+        return _tell(INTERRUPTED, "interrupted")
+    except SystemExit as error:  # with 1 click and rich end when a reader has gone, with 0 a shell's completion does
+        return PIPE if error.code else OK
+    except BrokenPipeError:
+        return PIPE
     except OSError as error:
-        click.echo(visible(f"{error.filename or 'renderer'}: {error.strerror or error}"), err=True)
-        return PROBLEMS
+        return _tell(PROBLEMS, f"{error.filename or 'renderer'}: {error.strerror or error}")
     except Exception as error:
-        click.echo(f"internal error: {type(error).__name__}. Please report it with {_keep(error)}", err=True)
-        return BUG
+        return _tell(BUG, f"internal error: {type(error).__name__}. Please report it with {_keep(error)}")
     return code if isinstance(code, int) else OK
+
+
+def _usage(error: click.ClickException) -> list[str]:
+    """Return what click would print, each line without what a person may have typed to forge another."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return error.format_message().split("\n")
+    lines = [f"Error: {mask_given(error.format_message())}"]
+    if isinstance(error, click.UsageError) and error.ctx:
+        hint = f"Try '{error.ctx.command_path} --help' for help."
+        lines = [*error.ctx.get_usage().split("\n"), hint, "", *lines]
+    return lines
+
+
+def _tell(code: int, *lines: str) -> int:
+    """Print an error's lines and return its exit code, also where nothing can be printed any more."""
+    try:
+        click.echo("\n".join(map(shown, lines)), err=True)
+    except BrokenPipeError:
+        return PIPE
+    except OSError:  # a full disk does not change the verdict
+        return code
+    return code
+
+
+def _written(code: int, *streams: IO[str]) -> int:
+    """Return the exit code once all output is written; what cannot be written is dropped, and makes 0 a failure."""
+    for stream in streams:
+        try:
+            if stream and not stream.closed:
+                stream.flush()
+        except OSError as error:
+            _drop(stream)
+            code = PIPE if isinstance(error, BrokenPipeError) else code or PROBLEMS
+    return code
+
+
+def _drop(stream: IO[str]) -> None:
+    """Let what `stream` still holds go nowhere, or Python would try again at its end and exit with 120."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
 
 
 def _survive_any_text(*streams: IO[str]) -> None:
@@ -119,8 +169,11 @@ def _survive_any_text(*streams: IO[str]) -> None:
 
 def _keep(error: Exception) -> str:
     """Return the file that the traceback was written to."""
-    with tempfile.NamedTemporaryFile(
-        "w", prefix="renderer-error-", suffix=".txt", delete=False, encoding="utf-8"
-    ) as file:
-        file.write("".join(traceback.format_exception(error)))
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="renderer-error-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
+        ) as file:
+            file.write("".join(traceback.format_exception(error)))
+    except OSError as failure:
+        return f"what you typed (no traceback: {failure.strerror})"
     return file.name

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from renderer import tables
+from renderer.content_files import read_optional
 from renderer.key_types import Form, Key, Kind, judge_text
 from renderer.layers import ENVIRONMENTS
 from renderer.location import Location
 from renderer.problem import Problem
 from renderer.schema import nearest
-from renderer.yaml_io import Node, read_file
+from renderer.yaml_io import Node
 
 FILE = "presets/clusters.yml"
 _CODE = "clusters-file"
@@ -61,9 +62,9 @@ class Clusters:
 
 def load(root: Path, problems: list[Problem]) -> Clusters:
     """Return the clusters of the content under `root`, none without the file; append what is wrong to `problems`."""
-    if not (root / FILE).exists():
+    node = read_optional(root, FILE, problems)
+    if node is None:
         return Clusters()
-    node = read_file(root / FILE, FILE, problems)
     tables.known(node.value, ("clusters", "environments"), "", _CODE, problems)
     empty = Node(None, node.at)
     entries = tables.mapping(node.value.get("clusters", empty), "clusters", _CODE, problems)

@@ -51,7 +51,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tupl
     """Yield (path, old value, new value) of what differs, by path; ABSENT where a side lacks it."""
     for path in sorted({*old, *new}):
         before, after = old.get(path, ABSENT), new.get(path, ABSENT)
-        if before != after or type(before) is not type(after):
+        if text(before) != text(after):  # not by ==, to which 1 and true are equal
             yield path, before, after
 
 

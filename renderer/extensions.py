@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Iterator
+from typing import cast
 
+from renderer.content_files import exists, read_optional
 from renderer.layers import Repository
 from renderer.location import Location
 from renderer.problem import Problem
-from renderer.schema import Snapshot, UnknownVersionError, load, with_extensions
-from renderer.yaml_io import plain, read_file
+from renderer.scalars import is_text
+from renderer.schema import Entry, Snapshot, UnknownVersionError, load, with_extensions
+from renderer.yaml_io import Node, plain
 
 
 class Schemas:
@@ -34,20 +38,54 @@ class Schemas:
 
     def has_extensions(self, model: str) -> bool:
         """Return whether the model runs on a fork with keys of its own."""
-        return (self._repository.root / self._file(model)).is_file()
+        return exists(self._repository.root / self._file(model))
 
     def _extend(self, model: str, snapshot: Snapshot, problems: list[Problem]) -> Snapshot:
-        if not self.has_extensions(model):
-            return snapshot
         file = self._file(model)
-        data: Any = plain(read_file(self._repository.root / file, file, problems))
-        unknown = [key for key in data if key not in {"keys", "enums"}]
+        node = read_optional(self._repository.root, file, problems)
+        if node is None:
+            return snapshot
+        unknown = [key for key in node.value if key not in {"keys", "enums"}]
         problems.extend(Problem("extension", Location(file), key, "unknown: write keys: or enums:") for key in unknown)
+        keys = dict(_entries(node, "keys", dict, "a mapping such as {type: string}", problems))
+        enums = dict(_entries(node, "enums", list, "a list of further values", problems))
+        named = {key: plain(item) for key, item in keys.items() if _is_key(key, item, problems)}
         try:
-            return with_extensions(snapshot, data.get("keys") or {}, data.get("enums") or {})
+            return with_extensions(snapshot, cast("dict[str, Entry]", named), {k: v.value for k, v in enums.items()})
         except (ValueError, TypeError, AttributeError) as error:
             problems.append(Problem("extension", Location(file), "", str(error)))
             return snapshot
 
     def _file(self, model: str) -> str:
         return f"presets/{model}/extensions.yml"
+
+
+_KEY = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def _entries(
+    root: Node, section: str, kind: type, expected: str, problems: list[Problem]
+) -> Iterator[tuple[str, Node]]:
+    """Yield what stands under `section` and is of the right kind; append the rest to `problems`."""
+    node = root.value.get(section)
+    if node is None or node.value is None:
+        return
+    if not isinstance(node.value, dict):
+        problems.append(Problem("extension", node.at, section, "must be a mapping of keys"))
+        return
+    for key, item in node.value.items():
+        if isinstance(item.value, kind):
+            yield key, item
+        else:
+            problems.append(Problem("extension", item.at, f"{section}.{key}", f"must be {expected}"))
+
+
+def _is_key(key: str, node: Node, problems: list[Problem]) -> bool:
+    """Return whether every reader takes `key` for a key: it is written into run.yml as it is."""
+    if _KEY.fullmatch(key) and is_text(key):
+        return True
+    message = "is a boolean or null to some readers: the fork has to name it otherwise"
+    if not _KEY.fullmatch(key):
+        message = "is not the name of a key: small letters, digits and _, a letter first"
+    problems.append(Problem("extension", node.key_at, f"keys.{key}", message))
+    return False

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from renderer.configure import experiment_data
 from renderer.launch import Launch
 from renderer.layers import ExperimentFile
-from renderer.names import digest, label, object_name, seal
+from renderer.names import digest, experiment_label, object_name, seal
 from renderer.target import Target
 
 _EXPERIMENT_DIGEST = re.compile(rb'^    renderer/experiment-digest: "([0-9a-f]{64})"$', re.MULTILINE)
@@ -57,7 +57,7 @@ def _moved(launch: Launch, target: Target) -> Mapping[str, bytes]:
         if folder.startswith(siblings) and not target.has_experiment(f"experiments/{launch.model}/{stem}.yml"):
             files = target.run_files(folder)
             found = _EXPERIMENT_LABEL.search(files.get("jobset.yml", b""))
-            if found and found[1].decode() == label(launch.name):
+            if found and found[1].decode() == experiment_label(launch.name):
                 return files
     return {}
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from renderer.content_files import contains, exists, read_inside, real
 from renderer.location import COMMAND_LINE, Location
 from renderer.problem import Problem, refuse
 from renderer.yaml_io import Node, read, read_file
@@ -81,7 +83,7 @@ class Repository:
     """The content under one root folder. Each file is read once, and its problems are kept with it."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root.resolve()
+        self.root = real(root)
         self._prefix = f"{self.root.as_posix().rstrip('/')}/"
         self._layers: dict[tuple[str, str], tuple[Layer, list[Problem]]] = {}
 
@@ -92,7 +94,7 @@ class Repository:
 
     def contains(self, path: Path) -> bool:
         """Whether `path`, its symbolic links followed, lies under the root."""
-        return path.resolve().is_relative_to(self.root)
+        return contains(self.root, path)
 
     def models(self) -> list[str]:
         """Return the models that have presets."""
@@ -143,7 +145,7 @@ class Repository:
 
     def preset(self, name: str, file: str, problems: list[Problem]) -> Layer:
         """Return a preset layer; what is wrong in its file is appended to `problems` each time it is asked for."""
-        return self._layer(name, file, problems, _namespaces)
+        return self._layer(name, file, problems, self._inside, _namespaces)
 
     def dataset(self, chosen: str, place: Location, problems: list[Problem], *, inside: bool) -> Layer | None:
         """Return the dataset layer that `deploy.DATASETS_YAML` names; its flat keys belong under `maxtext:`."""
@@ -157,13 +159,19 @@ class Repository:
             message = f"{chosen} lies outside the repository: what is launched must be reviewed here"
             problems.append(Problem("path-outside", place, "deploy.DATASETS_YAML", message))
             return None
-        return self._layer("dataset", self.label(path), problems, _flat)
+        return self._layer("dataset", self.label(path), problems, self._anywhere, _flat)
 
-    def _layer(self, name: str, file: str, problems: list[Problem], build: Any) -> Layer:
+    def _inside(self, file: str, problems: list[Problem]) -> Node:
+        return read_inside(self.root, file, problems)
+
+    def _anywhere(self, file: str, problems: list[Problem]) -> Node:
+        return read_file(self.root / file, file, problems)
+
+    def _layer(self, name: str, file: str, problems: list[Problem], read: Any, build: Any) -> Layer:
         key = (name, file)
         if key not in self._layers:
             found: list[Problem] = []
-            root = read_file(self.root / file, file, found)
+            root = read(file, found)
             self._layers[key] = build(name, file, root, found), found
         layer, found = self._layers[key]
         problems.extend(found)
@@ -174,23 +182,31 @@ class Repository:
         paths: list[Path] = []
         strays: list[Problem] = []
         folder = self.root / "experiments"
-        for entry in sorted(folder.iterdir()) if folder.is_dir() else []:
-            if not entry.is_dir():
+        for entry in self._entries(folder, strays) if exists(folder) else ():
+            if not os.path.isdir(entry):  # noqa: PTH112  Path.is_dir raises for what may not be looked at
                 if entry.name != "README.md":
                     strays.append(self._stray(entry, "experiments lie in experiments/<model>/"))
                 continue
-            if not (self.root / "presets" / entry.name / "model.yml").is_file():
+            if not is_file(self.root / "presets" / entry.name / "model.yml"):
                 known = ", ".join(self.models()) or "none"
                 strays.append(self._stray(entry, f"no presets/{entry.name}/model.yml; models: {known}"))
                 continue
-            for path in sorted(entry.iterdir()):
-                if path.suffix == ".yml" and re.fullmatch(NAME, path.name) and path.is_file():
+            for path in self._entries(entry, strays):
+                if path.suffix == ".yml" and re.fullmatch(NAME, path.name) and is_file(path):
                     paths.append(path)
                 elif path.suffix == ".yaml":
                     strays.append(self._stray(path, "rename it to .yml"))
                 elif path.name != "README.md":
                     strays.append(self._stray(path, "only <name>.yml files belong here"))
         return paths, strays
+
+    def _entries(self, folder: Path, problems: list[Problem]) -> list[Path]:
+        try:
+            return sorted(folder.iterdir())
+        except OSError as error:
+            message = f"cannot be listed: {error.strerror}"
+            problems.append(Problem("file-unreadable", Location(self.label(folder)), "", message))
+            return []
 
     def _stray(self, path: Path, reason: str) -> Problem:
         return Problem("stray-file", Location(self.label(path)), "", f"is not an experiment: {reason}")

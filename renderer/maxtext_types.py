@@ -94,8 +94,10 @@ def _integer(entry: Entry) -> Validator:
     limits = _limit_check(entry)
 
     def validate(value: Any, text: str | None) -> Refusal | None:
-        if type(value) is int or (type(value) is float and value.is_integer() and abs(value) < _INT64_LIMIT):
+        if type(value) is int:
             return limits(value, text) if limits else None
+        if type(value) is float and value.is_integer() and abs(value) < _INT64_LIMIT:
+            return wrong(entry, value, text, str(int(value)), "whole-float")
         return _not_a_number(entry, value, text)
 
     return validate

@@ -11,6 +11,7 @@ Entry = Mapping[str, Any]
 
 STRICTER = {
     "quoted-number": ('a number in quotes (`"8"`)', "MaxText converts it: write `8`"),
+    "whole-float": ("`8.0` where an integer is expected", "MaxText converts it: write `8`"),
     "quoted-boolean": ('a boolean in quotes (`"true"`)', "MaxText converts it: write `true`"),
     "number-for-boolean": ("0 or 1 where a boolean is expected", "write `false` or `true`"),
     "boolean-for-number": (

@@ -54,8 +54,13 @@ def object_name(run: str, attempt: int) -> str:
 def _cut(name: str, whole: str, room: int) -> str:
     if len(name) <= room:
         return name
-    mark = hashlib.sha256(whole.encode()).hexdigest()[:4]
+    mark = hashlib.sha256(whole.encode("utf-8", "backslashreplace")).hexdigest()[:4]
     return f"{name[: room - 5].rstrip('-')}-{mark}"
+
+
+def experiment_label(name: str) -> str:
+    """Return a run's name as a label's value; one that does not fit is cut and ends in 4 hex digits of the whole."""
+    return _cut(label(name), name, MAX_LABEL)
 
 
 def label_value(text: str) -> str:

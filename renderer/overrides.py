@@ -15,13 +15,15 @@ from renderer.schema import Entry, nearest
 from renderer.yaml_io import Node, read
 
 _TEXT = re.compile(r"[A-Za-z0-9_.]+")
+_BEGINNING = re.compile(r"[A-Za-z0-9_.-]*")
 
 
 def split(argument: str) -> tuple[str, str]:
     """Return the key and the text of one KEY=VALUE. Raises RefusedError if it is none."""
     key, equals, text = argument.partition("=")
     if not equals or not _TEXT.fullmatch(key):
-        message = f"{argument} is not KEY=VALUE: write for example learning_rate=1e-4"
+        key = _BEGINNING.match(argument)[0]  # type: ignore[index]  # the rest may be a secret
+        message = f"{key}{'...' if key != argument else ''} is not KEY=VALUE: write for example learning_rate=1e-4"
         raise RefusedError([Problem("override-form", COMMAND_LINE, "", message)])
     return key, text
 

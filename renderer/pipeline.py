@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,11 +142,14 @@ def _collisions(results: Iterable[Result]) -> Iterator[Problem]:
 
 
 def _output(result: Result) -> tuple[str, ...]:
-    return ("output", result.rendered.names.run, result.rendered.names.base_output_directory)
+    """Return the folder a run writes to, however it is spelt."""
+    names = result.rendered.names
+    return ("output", posixpath.normpath(f"/{names.base_output_directory.removeprefix('gs://')}/{names.run}"))
 
 
 def _resumes(one: Configuration, other: Configuration) -> bool:
-    return bool(one.launch.resume or other.launch.resume)
+    """Whether one of the two continues the other's checkpoints; two that continue the same run collide."""
+    return bool(one.launch.resume) != bool(other.launch.resume)
 
 
 @dataclass(frozen=True, slots=True)

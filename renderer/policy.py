@@ -10,13 +10,14 @@ from pathlib import Path
 from renderer import tables
 from renderer.codes import CODES
 from renderer.configure import Configuration
+from renderer.content_files import read_optional
 from renderer.key_types import Form, Key, Kind
 from renderer.layers import ENVIRONMENTS
 from renderer.location import Location
 from renderer.problem import Problem, Severity
 from renderer.run_spec import Run
 from renderer.schema import nearest
-from renderer.yaml_io import Node, read_file
+from renderer.yaml_io import Node
 
 FILE = "presets/policy.yml"
 _CODE = "policy-file"
@@ -26,8 +27,10 @@ _RULES = (
     Key("buckets", Kind.TEXT_LIST, "The buckets a run may write to."),
     Key("namespaces", Kind.TEXT_LIST, "The namespaces a run may live in."),
     Key("images", Kind.TEXT_LIST, "The images a run may use; * stands for anything."),
+    Key("repositories", Kind.TEXT_LIST, "What source mode may clone, with the token; * stands for anything."),
     Key("image_form", Kind.TEXT, "tag or digest.", form=Form("tag|digest", "tag or digest")),
 )
+_LISTS = ("buckets", "namespaces", "images", "repositories")
 _LIMITS = (
     Key("launches", Kind.INTEGER, "Most runs that one merge may launch."),
     Key("stops", Kind.INTEGER, "Most runs that one merge may stop."),
@@ -46,6 +49,7 @@ class Rules:
     buckets: tuple[str, ...] | None = None
     namespaces: tuple[str, ...] | None = None
     images: tuple[str, ...] | None = None
+    repositories: tuple[str, ...] | None = None
     image_form: str = ""
 
 
@@ -79,9 +83,9 @@ class Policy:
 
 def load(root: Path, problems: list[Problem]) -> Policy:
     """Return the policy of the content under `root`; append what is wrong in its file to `problems`."""
-    if not (root / FILE).exists():
+    node = read_optional(root, FILE, problems)
+    if node is None:
         return Policy()
-    node = read_file(root / FILE, FILE, problems)
     tables.known(node.value, _SECTIONS, "", _CODE, problems)
     empty = Node(None, node.at)
     section = {name: node.value.get(name, empty) for name in _SECTIONS}
@@ -97,7 +101,7 @@ def load(root: Path, problems: list[Problem]) -> Policy:
 
 def _rules(node: Node, path: str, problems: list[Problem]) -> Rules:
     read = tables.read(node, _RULES, path, _CODE, problems)
-    lists = {name: None if read[name] is None else tuple(read[name]) for name in ("buckets", "namespaces", "images")}
+    lists = {name: None if read[name] is None else tuple(read[name]) for name in _LISTS}
     return Rules(**lists, image_form=read["image_form"] or "")
 
 
@@ -160,13 +164,14 @@ def _taken(ruling: Ruling | None, problem: Problem) -> Problem | None:
 
 
 def check(policy: Policy, configuration: Configuration, run: Run) -> Iterator[Problem]:
-    """Yield a problem per bucket, namespace and image of the run that its environment may not use."""
+    """Yield a problem per bucket, namespace, image and repository of the run that its environment may not use."""
     rules = policy.rules.get(run.environment)
     if rules is None:
         return
     yield from _namespace(rules, configuration, run)
     yield from _buckets(rules, configuration)
     yield from _images(rules, configuration, run)
+    yield from _repository(rules, configuration, run)
 
 
 def _namespace(rules: Rules, configuration: Configuration, run: Run) -> Iterator[Problem]:
@@ -180,7 +185,8 @@ def _namespace(rules: Rules, configuration: Configuration, run: Run) -> Iterator
 def _buckets(rules: Rules, configuration: Configuration) -> Iterator[Problem]:
     if rules.buckets is None:
         return
-    for namespace, key in _WRITTEN:
+    written = [("maxtext", key) for key in configuration.maxtext if key.endswith(_WRITTEN_ENDINGS)]
+    for namespace, key in (*_WRITTEN, *written):
         leaf = configuration.leaf(namespace, key)
         text = str(leaf.node.value) if leaf else ""
         bucket = text.removeprefix("gs://").split("/")[0]
@@ -189,7 +195,20 @@ def _buckets(rules: Rules, configuration: Configuration) -> Iterator[Problem]:
             yield _refused("policy-bucket", leaf.at, path, configuration.launch.environment, bucket, rules.buckets)
 
 
-_WRITTEN = (("deploy", "GCS_BUCKET"), ("deploy", "HF_OUTPUT_DIRECTORY"), ("maxtext", "base_output_directory"))
+_WRITTEN = (("deploy", "GCS_BUCKET"), ("deploy", "HF_OUTPUT_DIRECTORY"))
+_WRITTEN_ENDINGS = ("_dir", "_directory", "_debug_path")
+"""MaxText's keys of folders it writes to: base_output_directory, dump_hlo_gcs_dir, jax_cache_dir, ..."""
+
+
+def _repository(rules: Rules, configuration: Configuration, run: Run) -> Iterator[Problem]:
+    """What is cloned runs on the cluster, and its host is handed the token."""
+    leaf = configuration.leaf("deploy", "GIT_REPOSITORY")
+    if rules.repositories is None or leaf is None or configuration.launch.mode != "source":
+        return
+    repository = str(leaf.node.value)
+    if not any(fnmatchcase(repository, pattern) for pattern in rules.repositories):
+        path = "deploy.GIT_REPOSITORY"
+        yield _refused("policy-repository", leaf.at, path, run.environment, repository, rules.repositories)
 
 
 def _images(rules: Rules, configuration: Configuration, run: Run) -> Iterator[Problem]:

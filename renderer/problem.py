@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NoReturn
 
 from renderer.location import Location
-from renderer.secrets import mask
+from renderer.secrets import Secret, is_secret_path, mask, mask_given, mask_values
 
 
 class Severity(StrEnum):
@@ -35,9 +35,18 @@ class Problem:
 
     def __str__(self) -> str:
         kind = "warning: " if self.severity is Severity.WARNING else ""
-        where = mask(f"{self.location}: {self.path}: ") if self.path else f"{self.location}: "
-        lines = [f"{where}{kind}{mask(self.message)}", *(f"    {line}" for line in mask(self.hint).splitlines())]
+        told = self.masked()
+        where = f"{told.location}: {told.path}: " if told.path else f"{told.location}: "
+        lines = [f"{where}{kind}{told.message}", *(f"    {line}" for line in told.hint.splitlines())]
         return "\n".join(visible(line) for line in lines)
+
+    def masked(self) -> Problem:
+        """Return the problem as it may be shown: without credentials, and without any value of a secret's key."""
+        message, hint = self.message, self.hint
+        if is_secret_path(self.path):
+            message, hint = mask_values(message), mask_values(hint)
+        place = self.location._replace(file=mask(mask_given(self.location.file)))
+        return replace(self, location=place, path=mask(self.path), message=mask(message), hint=mask(hint))
 
 
 class RefusedError(Exception):
@@ -63,3 +72,8 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def shown(line: str, known: tuple[Secret, ...] = ()) -> str:
+    """Return one line as it may be printed: credentials masked, control characters escaped."""
+    return visible(mask(line, known))

@@ -18,11 +18,11 @@ from renderer.outputs import RUN_FILES, Rendered, pod_files
 from renderer.problem import Problem, refuse
 
 FOLDER = "rendered"
-STAGING = ".renderer-"
+STAGING = ".renderer-staging-"
 """How the folders begin in which a new tree is built."""
 _RUN_FILE = re.compile(rf"{FOLDER}/(?:prod|test)/[^/]+/[^/]+/(?:{'|'.join(map(re.escape, RUN_FILES))})")
 _POD_FILE = re.compile(rf"{FOLDER}/_pod/([0-9a-f]{{12}})/[^/]+")
-_POD_REFERENCE = re.compile(rb'name: "pod-([0-9a-f]{12})"')
+_POD_REFERENCE = re.compile(rb'- name: pod\n +configMap:\n +name: "pod-([0-9a-f]{12})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,13 @@ def desired(runs: Iterable[Rendered]) -> dict[str, bytes]:
 
 def existing(root: Path, below: str = FOLDER) -> Iterator[str]:
     """Yield the path under the root of everything below a folder of rendered/ that is not a folder."""
+
+    def fail(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise error  # a folder that cannot be read is not an empty one
+
     start = len(os.path.join(root, ""))  # noqa: PTH118  pathlib takes half of the time of a large tree
-    for folder, folders, files in os.walk(root / below):
+    for folder, folders, files in os.walk(root / below, onerror=fail):
         relative = folder[start:].replace(os.sep, "/")
         links = [name for name in folders if os.path.islink(f"{folder}/{name}")]  # noqa: PTH114
         for name in sorted(files + links):

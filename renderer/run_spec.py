@@ -11,7 +11,7 @@ from renderer.configure import Configuration, experiment_data
 from renderer.keys import DEPLOY_KEYS, IMAGE_DIGEST
 from renderer.merge import ORDER, values, winner
 from renderer.mesh import maxtext_model
-from renderer.names import digest, label, label_value
+from renderer.names import digest, experiment_label, label_value
 from renderer.problem import visible
 from renderer.scalars import Value
 from renderer.schema import deps_command, is_released, trainer_module
@@ -193,7 +193,7 @@ def labels(run: Run, *, queued: bool) -> list[tuple[str, str]]:
     """Return the labels of one of the run's objects, sorted; `queued` if Kueue shall manage it."""
     found = {
         "renderer/model": label_value(run.model),
-        "renderer/experiment": label(run.name)[:63].rstrip("-"),
+        "renderer/experiment": experiment_label(run.name),
         "renderer/chips": str(run.chips),
         "renderer/environment": run.environment,
     }

@@ -93,8 +93,18 @@ def _ambiguity(text: str) -> str:
     if _INTEGER.fullmatch(text):
         too_large = int(text[:40]) not in _INT64
         return f"{text} does not fit into 64 bits: write {quoted} for the text" if too_large else ""
-    if _FLOAT.fullmatch(text) and math.isinf(float(text)):
+    return _float_ambiguity(text, quoted) if _FLOAT.fullmatch(text) else ""
+
+
+def _float_ambiguity(text: str, quoted: str) -> str:
+    number = float(text)
+    if math.isinf(number):
         return f"{text} is an infinite number to some readers and text to others: write {quoted} for the text"
+    if number == 0 and re.search("[1-9]", text.lower().partition("e")[0]):
+        return f"{text} is too small for a number, which would be 0: write 0.0, or {quoted} for the text"
+    if text.lstrip("+-").startswith(".") and "e" in text.lower():
+        form = text.replace(".", "0.", 1)
+        return f"{text} is text to YAML 1.1 and a number to others: write {form}, or {quoted} for the text"
     return ""
 
 

@@ -79,9 +79,10 @@ def suspicious(line: str, text: str) -> bool:
     return False
 
 
-_SECRET_NAME = re.compile(
-    r"(?i)(?:^|_)(?:token|password|passwd|secret|(?:api|access|private|secret)_?key|credentials?)$"
-)
+_NAME = r"(?:token|password|passwd|secret|(?:api|access|private|secret)[_-]?key|credentials?)"
+_SECRET_NAME = re.compile(rf"(?i)(?:^|[_-]){_NAME}$")
+_ASSIGNED = re.compile(rf"(?i)(?<![a-z0-9])(?<!github_token_){_NAME}[\"']?\s?[:=]\s?[\"']?([A-Za-z0-9+/=_.-]{{16,}})")
+"""A secret's name and its value in running text; GITHUB_TOKEN_SECRET is the name of a Kubernetes Secret."""
 _OPAQUE = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9+/=_.-]{16,}")
 _PATH = re.compile(r"\.{0,2}/")
 
@@ -95,9 +96,13 @@ def find(name: str, text: str) -> tuple[Secret, ...]:
     line = f'{name}: "{text}"'
     if suspicious(line, text) and (found := tuple(dict.fromkeys(_detect(line)))):
         return found
-    if len(text) >= _SHORTEST_GROUP and _SECRET_NAME.search(name) and _OPAQUE.fullmatch(text) and not _PATH.match(text):
+    if len(text) >= _SHORTEST_GROUP and _SECRET_NAME.search(name) and _opaque(text):
         return (Secret(f"credential for {name}", text),)
     return ()
+
+
+def _opaque(text: str) -> bool:
+    return bool(_OPAQUE.fullmatch(text)) and not _PATH.match(text)
 
 
 def _detect(text: str) -> Iterator[Secret]:
@@ -144,6 +149,7 @@ def mask(text: str, known: tuple[Secret, ...] = ()) -> str:
     `known` are credentials found before, which only their key's name gave away.
     """
     found = known + (tuple(_detect(text)) if suspicious(text, text) else ())
+    found += tuple(Secret("assigned", value) for value in _ASSIGNED.findall(text) if _opaque(value))
     for secret in dict.fromkeys(found):
         if secret.kind == "Private Key":
             before, header, _ = text.partition(secret.value)
@@ -152,3 +158,33 @@ def mask(text: str, known: tuple[Secret, ...] = ()) -> str:
         for written in {secret.value, quote(secret.value)[1:-1]} if len(secret.value) >= len(MASK) else ():
             text = text.replace(written, MASK)
     return text
+
+
+_VALUE = re.compile(
+    r"""(?s)"(?:[^"\\]|\\.)*"?"""
+    r"""|(?<!\w)'[^']*'?"""
+    r"""|[\[{].*"""
+    r"""|(?<=unknown\ tag\ )\S+(?=:\ )"""
+    r"""|(?<!\S)[!*&](?!remove\b)[^\s:]+"""
+    r"""|(?:(?<!\S)|(?<=\s\())(?=\S{3}[^\s,:;)])(?!\S*\.yml:[0-9])\S*[0-9](?:\S*[^\s,:;)])?"""
+)
+"""What may be a value in a message: a quoted text, list, mapping, tag, alias, anchor, or word with digits; no place."""
+
+
+def is_secret_path(path: str) -> bool:
+    """Return whether a dotted path names a secret, so that its value is shown in no message, whatever it looks like."""
+    names = (re.sub(r"(?:\[[0-9]+\])+$", "", part) for part in path.split("."))
+    return any(_SECRET_NAME.search(name) and name != "GITHUB_TOKEN_SECRET" for name in names)
+
+
+def mask_values(text: str) -> str:
+    """Return the message `text` about a secret's key with every value in it masked."""
+    return _VALUE.sub(MASK, text)
+
+
+_GIVEN = re.compile(rf"(?is)((?<![a-z0-9]){_NAME}[:=]).+")
+
+
+def mask_given(text: str) -> str:
+    """Return what a person typed with everything masked that follows a secret's name and a `:` or `=`."""
+    return _GIVEN.sub(rf"\1{MASK}", text)

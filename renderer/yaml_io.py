@@ -34,7 +34,7 @@ MAX_BYTES = 1 << 20
 MAX_DEPTH = 32
 
 # Line breaks to YAML 1.1 only, and characters that no reader takes raw.
-_RAW = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_RAW = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
 _COMMENT = re.compile(r"(?:^|\s)#")
 _LINE_BREAKS = {"\x85", "\u2028", "\u2029"}
 

@@ -12,13 +12,14 @@ from content import SHIPPED
 
 # fmt: off
 ORDER = [
-    "location", "scalars", "secrets", "problem", "yaml_io", "yaml_edit", "key_types", "keys", "schema_shapes",
-    "schema", "schema_script", "schema_update", "maxtext_words", "maxtext_types", "codes", "layers", "tables",
-    "clusters", "extensions", "merge", "overrides", "launch", "configure", "accelerators", "mesh", "origins",
-    "checks", "names", "run_spec", "policy", "derived", "jobset_schema", "jobset", "run_file", "outputs",
-    "output_checks", "pipeline", "exchange", "rendered_tree", "git", "target", "freeze", "plan", "committed",
-    "compare", "manifests", "editor_schema", "validation", "legacy", "report", "deep", "cluster", "results",
-    "train_log", "smoke", "cli", "commands", "__main__",
+    "location", "scalars", "secrets", "problem", "yaml_io", "content_files", "yaml_comments", "yaml_round_trip",
+    "yaml_edit", "key_types", "keys", "schema_shapes", "schema", "schema_script", "schema_update",
+    "maxtext_words", "maxtext_types", "codes", "layers", "tables", "clusters", "extensions", "merge",
+    "overrides", "launch", "configure", "accelerators", "mesh", "origins", "checks", "names", "run_spec",
+    "policy", "derived", "jobset_schema", "jobset", "run_file", "outputs", "output_checks", "pipeline",
+    "exchange", "rendered_tree", "git", "target", "freeze", "plan", "committed", "compare", "manifests",
+    "editor_schema", "validation", "legacy", "report", "deep", "cluster", "results", "train_log", "smoke",
+    "cli", "commands", "__main__",
 ]
 # fmt: on
 """Modules and packages of renderer/, each below all that it imports. A new one goes as high as its imports allow.

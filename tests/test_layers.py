@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 from content import Content
 
@@ -125,3 +130,76 @@ def test_unknown_top_level_keys_are_named_in_every_kind_of_file(content: Content
         f"under deploy: or maxtext:",
         "datasets/align_smoke.yml:2:1: maxtext: a dataset holds MaxText keys at the top level, no namespaces",
     ]
+
+
+OUTSIDE = "lies outside the repository: what is launched must be reviewed here"
+
+
+def test_presets_that_are_linked_from_outside_are_refused(content: Content, tmp_path: Path) -> None:
+    path = content.experiment()
+    model = content.root / "presets/ling3-flash/model.yml"
+    model.rename(tmp_path / "model.yml")
+    model.symlink_to(tmp_path / "model.yml")
+    assert content.problems(path)[0] == f"presets/ling3-flash/model.yml: {OUTSIDE}"
+    model.unlink()
+    (tmp_path / "model.yml").rename(model)
+    (content.root / "presets").rename(tmp_path / "presets")
+    (content.root / "presets").symlink_to(tmp_path / "presets")
+    code, out, err = content.run("render")
+    assert (code, out) == (1, "")
+    files = ("ling3-flash/model.yml", "ling3-flash/topology/64chips/8k.yml", "ling3-flash/environment/test.yml")
+    assert {f"presets/{file}: {OUTSIDE}" for file in files} <= set(err.splitlines())
+    assert not (content.root / "rendered").exists()
+
+
+def test_a_preset_may_be_a_link_inside(content: Content) -> None:
+    path = content.experiment()
+    before = content.render(path).files
+    model = content.root / "presets/ling3-flash/model.yml"
+    model.rename(model.with_name("real.yml"))
+    model.symlink_to("real.yml")
+    assert content.render(path).files == before
+
+
+def test_a_dataset_that_is_linked_from_outside_is_refused(content: Content, tmp_path: Path) -> None:
+    dataset = content.root / "datasets/align_smoke.yml"
+    dataset.rename(tmp_path / "align_smoke.yml")
+    dataset.symlink_to(tmp_path / "align_smoke.yml")
+    assert content.problems(content.experiment(deploy={"DATASETS_YAML": "align_smoke"})) == [
+        "experiments/ling3-flash/run.yml:9:20: deploy.DATASETS_YAML: align_smoke lies outside the repository: "
+        "what is launched must be reviewed here"
+    ]
+
+
+@pytest.mark.parametrize("folder", ["experiments", "experiments/ling3-flash"])
+def test_a_folder_that_cannot_be_listed_is_a_problem(
+    folder: str, content: Content, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content.experiment()
+    listed = Path.iterdir
+
+    def iterdir(path: Path) -> Iterator[Path]:
+        if path == content.root / folder:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    paths, problems = Repository(content.root).experiment_paths()
+    assert (paths, [str(problem) for problem in problems]) == (
+        [],
+        [f"{folder}: cannot be listed: Permission denied"],
+    )
+
+
+def test_experiments_that_are_no_folder_are_a_problem(content: Content) -> None:
+    content.write("experiments", "")
+    _, problems = Repository(content.root).experiment_paths()
+    assert [str(problem) for problem in problems] == ["experiments: cannot be listed: Not a directory"]
+
+
+def test_a_pipe_is_no_experiment(content: Content) -> None:
+    (content.root / "experiments/ling3-flash").mkdir(parents=True)
+    os.mkfifo(content.root / "experiments/ling3-flash/f.yml")
+    assert content.run("render").err == (
+        "experiments/ling3-flash/f.yml: is not an experiment: only <name>.yml files belong here\n"
+    )

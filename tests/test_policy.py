@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -235,3 +236,38 @@ def test_limits_of_a_merge() -> None:
     assert policy.exceeded(Policy(limits=Limits(stops=0)), launches=0, stops=1, chips=0) == [
         "would stop 1 runs, at most 0 are allowed"
     ]
+
+
+def loaded(content: Content) -> list[str]:
+    found: list[Problem] = []
+    policy.load(content.root, found)
+    clusters.load(content.root, found)
+    return [str(problem) for problem in found]
+
+
+@pytest.mark.parametrize("file", [FILE, clusters.FILE])
+def test_what_is_there_but_no_file_is_not_absent(file: str, content: Content, tmp_path: Path) -> None:
+    path = content.root / file
+    path.unlink(missing_ok=True)
+    assert loaded(content) == []
+    (tmp_path / "file.yml").write_text("{}\n")
+    path.symlink_to(tmp_path / "file.yml")
+    assert loaded(content) == [f"{file}: lies outside the repository: what is launched must be reviewed here"]
+    path.unlink()
+    path.symlink_to("nowhere.yml")
+    assert loaded(content) == [f"{file}: is a symbolic link that leads nowhere"]
+    path.unlink()
+    path.symlink_to(path.name)
+    assert loaded(content) == [f"{file}: is a symbolic link that leads nowhere"]
+    path.unlink()
+    os.mkfifo(path)
+    assert loaded(content) == [f"{file}: is not a regular file"]
+    path.unlink()
+    path.mkdir()
+    assert loaded(content) == [f"{file}: is a folder"]
+
+
+def test_a_policy_that_is_no_file_refuses_to_render(content: Content) -> None:
+    content.experiment()
+    (content.root / FILE).symlink_to("nowhere.yml")
+    assert problems(content) == [f"{FILE}: is a symbolic link that leads nowhere"]

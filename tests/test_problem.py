@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from renderer.location import COMMAND_LINE, Location
-from renderer.problem import Problem, RefusedError, Severity, errors, refuse, visible
+from renderer.problem import Problem, RefusedError, Severity, errors, refuse, shown, visible
 
 AT = Location("f.yml", 3, 5)
 TOKEN = "ghp_" + "a1B2" * 9
@@ -47,3 +47,26 @@ def test_refuse_is_one_problem() -> None:
 def test_visible_keeps_what_can_be_read() -> None:
     assert visible("Ω 日本 🙂 ") == "Ω 日本 🙂 "
     assert visible("a\tb\ud800\xad") == "a\\tb\\ud800\\xad"
+
+
+@pytest.mark.parametrize(
+    ("problem", "text"),
+    [
+        (
+            Problem("c", AT, "maxtext.hf_access_token", "unknown tag !hunter: only !remove is known", 'not "hunter"'),
+            "f.yml:3:5: maxtext.hf_access_token: unknown tag ****: only !remove is known\n    not ****",
+        ),
+        (Problem("c", AT, "maxtext.run_name", "alias *x: write it"), "f.yml:3:5: maxtext.run_name: alias *x: write it"),
+        (Problem("c", Location("hf_access_token:hunter"), "", "is not"), "hf_access_token:****: is not"),
+        (Problem("c", Location(f"{TOKEN}.yml"), TOKEN, "is not"), "****.yml: ****: is not"),
+    ],
+)
+def test_no_value_of_a_secret_is_shown(problem: Problem, text: str) -> None:
+    assert str(problem) == text
+    told = problem.masked()
+    assert str(told) == text
+    assert TOKEN not in repr(told)
+
+
+def test_shown_is_one_line_without_a_secret() -> None:
+    assert shown(f"a\n{TOKEN} x\x1b[31m") == "a\\n**** x\\x1b[31m"

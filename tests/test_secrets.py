@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from renderer import secrets
-from renderer.secrets import Secret, find, mask
+from renderer.secrets import Secret, find, is_secret_path, mask, mask_given, mask_values
 
 PATTERNS = {
     f"{detector.secret_type} {index}": pattern
@@ -77,3 +78,77 @@ def test_nothing_of_a_private_key_is_left() -> None:
 
 def test_masks_what_only_a_name_gave_away() -> None:
     assert mask("got 0123456789abcdef", (Secret("credential", "0123456789abcdef"),)) == "got ****"
+
+
+SECRET = "abcdef0123456789"
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (f'hf_access_token: "{SECRET}"', 'hf_access_token: "****"'),
+        (f"HF_TOKEN={SECRET} x", "HF_TOKEN=**** x"),
+        (f"--api-key={SECRET}", "--api-key=****"),
+        (f'{{"password": "{SECRET}"}}', '{"password": "****"}'),
+        (f'GITHUB_TOKEN_SECRET: "{SECRET}"', f'GITHUB_TOKEN_SECRET: "{SECRET}"'),
+        ("hf_access_token: must be text, not a number", "hf_access_token: must be text, not a number"),
+        (
+            "GOOGLE_CREDENTIALS=/var/secrets/google/key-2026.json",
+            "GOOGLE_CREDENTIALS=/var/secrets/google/key-2026.json",
+        ),
+        (f"tokenizer: {SECRET}", f"tokenizer: {SECRET}"),
+    ],
+)
+def test_masks_what_is_assigned_to_a_secrets_name_in_running_text(text: str, masked: str) -> None:
+    assert mask(text) == masked
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (
+            'leading zero: readers take 0123456 for octal, decimal or text: write 123456, or "0123456" for the text',
+            "leading zero: readers take **** for octal, decimal or text: write ****, or **** for the text",
+        ),
+        ("unknown tag !hunter: only !remove is known", "unknown tag ****: only !remove is known"),
+        ("unknown tag hunter: only !remove is known", "unknown tag ****: only !remove is known"),
+        ("alias *hunter: write the value itself", "alias ****: write the value itself"),
+        ("anchor &hunter: write the value where it is needed", "anchor ****: write the value where it is needed"),
+        ('"hun\\"ter" is not it', "**** is not it"),
+        ('"hunter: while scanning', "****"),
+        ("[hunter, two: while scanning", "****"),
+        ('it replaces "x" (model, presets/a-1/model.yml:12)', "it replaces **** (model, presets/a-1/model.yml:12)"),
+        ("is not MaxText's: YAML 1.1, 64 bits", "is not MaxText's: YAML 1.1, 64 bits"),
+    ],
+)
+def test_masks_every_value_in_a_message(text: str, masked: str) -> None:
+    assert mask_values(text) == masked
+
+
+@pytest.mark.parametrize(
+    ("path", "secret"),
+    [
+        ("maxtext.hf_access_token", True),
+        ("maxtext.hf_access_token[0][1]", True),
+        ("deploy.ENV.HF_TOKEN", True),
+        ("maxtext.hf_access_token.key", True),
+        ("deploy.GITHUB_TOKEN_SECRET", False),
+        ("maxtext.tokenizer_path", False),
+        ("", False),
+    ],
+)
+def test_paths_of_secrets(path: str, secret: bool) -> None:
+    assert is_secret_path(path) is secret
+
+
+@pytest.mark.parametrize("part", ["token", "a_token:", '"', "(", " (", "a", "'", "x '", "unknown tag ", "1", "!", "["])
+def test_masking_takes_time_in_proportion_to_the_text(part: str) -> None:
+    started = time.process_time()
+    for masking in (mask, mask_values, mask_given):
+        masking(part * 50_000)
+    assert time.process_time() - started < 2
+
+
+def test_masks_what_was_typed_after_a_secrets_name() -> None:
+    assert mask_given("hf-access-token:a b\nc") == "hf-access-token:****"
+    assert mask_given("tokenizer=a token") == "tokenizer=a token"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from test_fuzz import MUTATIONS
 
 from renderer.problem import Problem, RefusedError
-from renderer.scalars import write
+from renderer.scalars import Value, write
 from renderer.yaml_edit import edited, formatted
 from renderer.yaml_io import plain, read
 
@@ -113,6 +113,23 @@ def test_any_readable_file_keeps_its_values_and_comments(lines: list[tuple[str, 
         ("# only this", "# only this\n"),
         ("a: 3.0e-4  # rate\nb: 'x'\n", "a: 3.0e-4  # rate\nb: 'x'\n"),
         ("a: |+\n  x\n\n\n", "a: |+\n  x\n\n\n"),
+        # ruamel.yaml raises IndexError, ComposerError and others: the file stays as it is, tidied
+        ("run_name:   -_\r\n\n", "run_name:   -_\n"),
+        ("run_name: +_", "run_name: +_\n"),
+        ("a:   1\n...\n...\n", "a:   1\n...\n...\n"),
+        # a comment stays with its key, and therefore the keys in their order
+        ("# m\nmaxtext: {}\n# l\nlaunch: {}\n", "# m\nmaxtext: {}\n# l\nlaunch: {}\n"),
+        ("maxtext: {}\n# l\nlaunch: {}\n", "maxtext: {}\n# l\nlaunch: {}\n"),
+        ("maxtext:\n  a: 1\n  # b: 2\nlaunch: {}\n", "maxtext:\n  a: 1\n  # b: 2\nlaunch: {}\n"),
+        ("launch:\n  chips: 1\n  # m\n  model: m\n", "launch:\n  chips: 1\n  # m\n  model: m\n"),
+        (
+            "# m\nmaxtext: {}\nlaunch:\n  chips: 1\n  model: m\n",
+            "# m\nmaxtext: {}\nlaunch:\n  model: m\n  chips: 1\n",
+        ),
+        (
+            "maxtext:  # m\n  # a\n  a: 1\n  # b\n  b: 1\nlaunch: {}  # l\n",
+            "launch: {}  # l\nmaxtext:  # m\n  # a\n  a: 1\n  # b\n  b: 1\n",
+        ),
     ],
 )
 def test_stable_form(before: str, after: str) -> None:
@@ -159,7 +176,8 @@ TEXT = st.one_of(
 )
 def test_an_edit_is_read_back_as_it_was_given(text: str, value: Any) -> None:
     base = b"# kept\nlaunch: {}\ndeploy:\n  ENV: {A: b}  # kept too\n"
-    out = edited(base, "f.yml", {"launch": {"branch": text}, "deploy": {"ENV.B": text}, "maxtext": {"x": value}})
+    changes = {("launch", "branch"): text, ("deploy", "ENV", "B"): text, ("maxtext", "x"): value}
+    out = edited(base, "f.yml", changes)
     assert plain(read(out, "f.yml", [])) == {
         "launch": {"branch": text},
         "deploy": {"ENV": {"A": "b", "B": text}},
@@ -170,5 +188,75 @@ def test_an_edit_is_read_back_as_it_was_given(text: str, value: Any) -> None:
 
 
 def test_an_edit_replaces_an_empty_section_and_keeps_the_order() -> None:
-    out = edited(b"maxtext:\nlaunch:\n  chips: 64\n", "f.yml", {"maxtext": {"steps": 5}, "launch": {"model": "m"}})
+    changes: dict[tuple[str, ...], Value] = {("maxtext", "steps"): 5, ("launch", "model"): "m"}
+    out = edited(b"maxtext:\nlaunch:\n  chips: 64\n", "f.yml", changes)
     assert out == b"launch:\n  model: m\n  chips: 64\nmaxtext:\n  steps: 5\n"
+
+
+def change(text: str, changes: dict[tuple[str, ...], Value]) -> str:
+    return edited(text.encode(), "f.yml", changes).decode()
+
+
+def test_a_dot_in_a_key_does_not_part_it() -> None:
+    changes: dict[tuple[str, ...], Value] = {("deploy", "VOLUMES", "/mnt/a.b"): "c", ("maxtext", "x"): {"a.b": {}}}
+    assert change("launch: {}\n", changes) == (
+        "launch: {}\ndeploy:\n  VOLUMES:\n    /mnt/a.b: c\nmaxtext:\n  x:\n    a.b: {}\n"
+    )
+
+
+def test_a_file_of_comments_keeps_them() -> None:
+    assert change("# why\n\n# more\n", {("launch", "model"): "m"}) == "# why\n\n# more\nlaunch:\n  model: m\n"
+
+
+def test_new_keys_do_not_come_between_a_comment_and_its_key() -> None:
+    before = "launch:\n  a: 1  # x\n# about maxtext\nmaxtext:\n  b: 1\n# foot\n"
+    after = (
+        "launch:\n  a: 1  # x\n  owner: m\n# about maxtext\nmaxtext:\n  b: 1\n# foot\n"
+        '  l:\n    - 1\n    - [2, "on"]\ndeploy:\n  ENV:\n    B: "0012"\n'
+    )
+    changes: dict[tuple[str, ...], Value] = {
+        ("launch", "owner"): "m",
+        ("deploy", "ENV", "B"): "0012",
+        ("maxtext", "l"): [1, [2, "on"]],
+    }
+    assert change(before, changes) == after
+
+
+def test_a_mapping_joins_the_one_that_is_there_and_an_empty_one_changes_nothing() -> None:
+    changes: dict[tuple[str, ...], Value] = {("deploy", "ENV"): {"B": "2"}, ("deploy", "VOLUMES"): {}}
+    before = "deploy:\n  ENV: {A: b}\n  VOLUMES: {c: d}\n"
+    assert change(before, changes) == 'deploy:\n  ENV: {A: b, B: "2"}\n  VOLUMES: {c: d}\n'
+
+
+def test_a_replaced_value_takes_the_comments_inside_it_along() -> None:
+    assert change("a:\n  - 1  # x\n  - 2\nb: 3  # y\n", {("a",): 4}) == "a: 4\nb: 3  # y\n"
+
+
+WHOLE = "f.yml: is written in a way that no edit keeps whole: simplify it, or copy it and change the copy by hand"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("run_name: -_\n", WHOLE),
+        ("run_name: +_\n", WHOLE),
+        ("a: 1\n...\n...\n", WHOLE),
+        ("launch:\n  a: |\n    x\n# m\nmaxtext: {}\n", WHOLE),
+        (
+            "launch: 5\n",
+            "f.yml: launch: is a single value in this file, but a mapping is given: write the same shape in both",
+        ),
+        (
+            "launch:\n  model: {a: 1}\n",
+            "f.yml: launch.model: is a mapping in this file, but a single value is given: write the same shape in both",
+        ),
+        (
+            "launch: !remove\n",
+            "f.yml: launch: is a single value in this file, but a mapping is given: write the same shape in both",
+        ),
+    ],
+)
+def test_what_no_edit_keeps_whole_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(RefusedError) as refused:
+        change(text, {("launch", "model"): "m"})
+    assert str(refused.value) == problem

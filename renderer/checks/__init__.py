@@ -14,6 +14,7 @@ from renderer.checks import (
     launch,
     maxtext,
     parallelism,
+    paths,
     secrets,
     topology,
 )
@@ -22,7 +23,7 @@ from renderer.location import Location
 from renderer.merge import Leaf
 from renderer.problem import Problem
 from renderer.scalars import write
-from renderer.secrets import mask
+from renderer.secrets import Secret, mask
 
 Check = Callable[[Configuration], Iterator[Problem]]
 
@@ -35,6 +36,7 @@ FAMILIES: tuple[Check, ...] = (
     batch.check,
     content.check,
     destination.check,
+    paths.check,
     labels.check,
     secrets.check,
 )
@@ -48,16 +50,21 @@ def check(configuration: Configuration) -> list[Problem]:
     problems = [problem for family in FAMILIES for problem in family(configuration)]
     if not problems:
         return []
-    known = tuple(found.secret for found in secrets.found(configuration))
-    told = (_with_replaced(configuration, problem) for problem in sorted(problems, key=_place))
+    known = credentials(configuration)
+    told = (_with_replaced(configuration, problem, known) for problem in sorted(problems, key=_place))
     return [replace(each, message=mask(each.message, known), hint=mask(each.hint, known)) for each in told]
+
+
+def credentials(configuration: Configuration) -> tuple[Secret, ...]:
+    """Return every credential among the values, so that texts can be masked which only their key's name gives away."""
+    return tuple(found.secret for found in secrets.found(configuration))
 
 
 def _place(problem: Problem) -> Location:
     return problem.location
 
 
-def _with_replaced(configuration: Configuration, problem: Problem) -> Problem:
+def _with_replaced(configuration: Configuration, problem: Problem, known: tuple[Secret, ...]) -> Problem:
     """Return `problem` with what its value replaced: often the value to return to."""
     namespace, _, path = problem.path.partition(".")
     key, _, entry = path.partition(".")
@@ -69,7 +76,7 @@ def _with_replaced(configuration: Configuration, problem: Problem) -> Problem:
     old = item.previous
     if not isinstance(old, Leaf) or old.removed or isinstance(old.node.value, dict):
         return problem
-    text = write(old.node.value)
+    text = mask(write(old.node.value), known)  # before it is cut: half a credential is not found
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
     said = f"it replaces {shown} ({old.layer.name}, {old.node.key_at.in_line})"
     return replace(problem, hint=f"{problem.hint}\n{said}".lstrip("\n"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,9 +13,12 @@ from renderer.problem import Problem
 from renderer.scalars import quote
 from renderer.yaml_io import Node
 
-_UNFIT = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]"
+_UNFIT = (
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"  # control
+    r"\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"  # invisible, or turning the text around
+)
 _CONTROL = re.compile(_UNFIT)
-_MARKS = r"\b(?:TODO|FIXME|TBD|XXX+)\b|\bX_[A-Z0-9_]+_X\b|\{\{.*?\}\}"
+_MARKS = r"\b(?:TODO|FIXME|TBD|XXX+)\b|\bX_[A-Z0-9_]+_X\b|\{\{[^{}\n]{0,80}\}\}"
 _PLACEHOLDER = re.compile(
     rf"<[A-Za-z][^<>\n]*>|{_MARKS}|(?i:\b(?:change|replace)[-_]?me\b|\byour[-_][a-z]\w*|\bpath/to/\w*)"
 )
@@ -25,6 +29,9 @@ _SUSPECT = re.compile(rf"[<$]|{_UNFIT}|{_WORDS}")
 
 def check(configuration: Configuration) -> Iterator[Problem]:
     """Yield a problem per text that would not arrive as written, or that someone forgot to fill in."""
+    for key, node in configuration.experiment.launch.items() if configuration.experiment else ():
+        if isinstance(node.value, str) and _SUSPECT.search(node.value):
+            yield from _problems(node.value, node, f"launch.{key}")
     for namespace, tree in (("deploy", configuration.deploy), ("maxtext", configuration.maxtext)):
         for path, leaf in leaves(tree):
             for text in _texts(leaf.node.value):
@@ -48,7 +55,8 @@ def _problems(text: str, node: Node, path: str) -> Iterator[Problem]:
     control = _CONTROL.search(text)
     if control:
         escaped = control.group().encode("unicode_escape", "surrogatepass").decode("ascii")
-        yield Problem("control-character", node.at, path, f"control character {escaped}: remove it")
+        kind = "invisible" if unicodedata.category(control.group()) == "Cf" else "control"
+        yield Problem("control-character", node.at, path, f"{kind} character {escaped}: remove it")
     if found := placeholder(text, path):
         yield Problem("placeholder", node.at, path, f"placeholder {found}: write the real value")
     if "${" in text:

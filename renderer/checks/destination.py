@@ -12,15 +12,23 @@ from renderer.merge import leaves
 from renderer.problem import Problem
 
 _OWNED = {
+    "BASH_ENV": "nobody in a pod: bash would run it before the pod's own script",
+    "HOSTNAME": "Kubernetes",
+    "IFS": "the shell",
+    "LOG_FILE": "the pod's own script",
+    "PATH": "the image and its environment",
+    "SHELLOPTS": "the shell",
     "GCS_BUCKET": "the renderer, from deploy.GCS_BUCKET",
     "GITHUB_TOKEN": "the renderer, from deploy.GITHUB_TOKEN_SECRET",
     "JOB_COMPLETION_INDEX": "Kubernetes",
     "LIBTPU_INIT_ARGS": "the renderer, from deploy.LIBTPU_INIT_ARGS",
     "POD_ROOT": "nobody in a pod: it moves every path of the pod's scripts",
     "RUN_NAME": "the renderer",
-    "TPU_WORKER_HOSTNAMES": "GKE",
-    "TPU_WORKER_ID": "GKE",
+    **dict.fromkeys(("MEGASCALE_COORDINATOR_ADDRESS", "MEGASCALE_NUM_SLICES", "MEGASCALE_SLICE_ID"), "JobSet and GKE"),
+    **dict.fromkeys(("TPU_ACCELERATOR_TYPE", "TPU_CHIPS_PER_HOST_BOUNDS", "TPU_HOST_BOUNDS", "TPU_TOPOLOGY"), "GKE"),
+    **dict.fromkeys(("TPU_SKIP_MDS_QUERY", "TPU_WORKER_HOSTNAMES", "TPU_WORKER_ID"), "GKE"),
 }
+_OWNED_PREFIXES = {"GIT_CONFIG_": "the pod's own script", "JOBSET_": "JobSet", "KUBERNETES_": "Kubernetes"}
 _TPU_FLAG = re.compile(r"--xla_(?:(?:tpu|sc|jf|mosaic)|[a-z0-9_]*megascale)[a-z0-9_]*")
 _LONGEST_VARIABLE = 128 * 1024
 """What Linux passes of one variable to a program, name and all (MAX_ARG_STRLEN)."""
@@ -70,8 +78,8 @@ def _environment(configuration: Configuration) -> Iterator[Problem]:
     for name, leaf in leaves(tree) if isinstance(tree, dict) else ():
         path = f"deploy.ENV.{name}"
         value = str(leaf.node.value)
-        if name in _OWNED:
-            yield Problem("env-owned", leaf.node.key_at, path, f"is set by {_OWNED[name]}: delete it here")
+        if owner := _owner(name):
+            yield Problem("env-owned", leaf.node.key_at, path, f"is set by {owner}: delete it here")
         elif len(name) + len(value.encode("utf-8", "replace")) + 2 > _LONGEST_VARIABLE:
             message = f"is longer than the {_LONGEST_VARIABLE} bytes that Linux passes to a program: put it into a file"
             yield Problem("env-size", leaf.at, path, message)
@@ -82,6 +90,12 @@ def _environment(configuration: Configuration) -> Iterator[Problem]:
         elif name == "XLA_FLAGS" and (flag := _TPU_FLAG.search(value)):
             message = f"{flag.group()} is a TPU flag: it belongs in deploy.LIBTPU_INIT_ARGS"
             yield Problem("env-xla-flags", leaf.at, path, message)
+
+
+def _owner(name: str) -> str:
+    """Return who sets a variable in the pod, nothing for one that is free."""
+    prefixes = (owner for prefix, owner in _OWNED_PREFIXES.items() if name.startswith(prefix))
+    return _OWNED.get(name) or next(prefixes, "")
 
 
 def _flags(configuration: Configuration) -> Iterator[Problem]:

@@ -11,6 +11,11 @@ FILES: tuple[Code, ...] = (
         "Create it, or correct its path or permissions.",
     ),
     Code(
+        "file-unwritable",
+        "A file cannot be written: a link, a folder or something else is in the way, or its permissions are.",
+        "Remove what is in the way, or correct the permissions.",
+    ),
+    Code(
         "file-size",
         "A file is larger than 1 MiB, more than a ConfigMap holds.",
         "Move data to a bucket, and write its path.",
@@ -55,6 +60,11 @@ FILES: tuple[Code, ...] = (
         "yaml-ambiguous",
         "YAML 1.1 and 1.2 read the value differently (yes, 010, 12:30, 1_000, 2026-01-01).",
         "Write the form the message names.",
+    ),
+    Code(
+        "yaml-edit",
+        "A file is written in a way that no edit keeps its values and comments.",
+        "Write it more simply, or change it by hand.",
     ),
 )
 
@@ -111,6 +121,7 @@ LAYERS: tuple[Code, ...] = (
 
 OVERRIDES: tuple[Code, ...] = (
     Code("override-form", "An argument is not KEY=VALUE.", "Write for example learning_rate=1e-4."),
+    Code("override-twice", "A key is given twice: the last one would win silently.", "Give it once."),
     Code("override-value", "The value of KEY=VALUE cannot be read.", "Quote it for the shell and for YAML."),
     Code(
         "override-unknown",

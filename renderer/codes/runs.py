@@ -54,6 +54,11 @@ POLICY: tuple[Code, ...] = (
         "Use an allowed one, or have it allowed.",
     ),
     Code(
+        "policy-repository",
+        "policy.yml does not allow the repository that source mode would clone in this environment.",
+        "Use an allowed one, or have it allowed.",
+    ),
+    Code(
         "policy-image-form",
         "policy.yml demands a digest, or a tag that says a version.",
         "Write what the message names.",

@@ -104,6 +104,16 @@ CONTENT: tuple[Code, ...] = (
     Code("flag-placement", "A flag under LIBTPU_INIT_ARGS that libtpu does not know.", "Delete it.", adjustable=True),
     Code("label", "A value becomes a label and does not fit.", "Shorten it to 63 letters, digits, - _ ."),
     Code(
+        "run-name",
+        "run_name cannot be a folder's name: it has slashes, spaces or other characters, or is empty.",
+        "Use letters, digits, - _ .",
+    ),
+    Code(
+        "volume-mount",
+        "A volume would hide what the renderer mounts, or what the image needs.",
+        "Mount it elsewhere, such as under /data.",
+    ),
+    Code(
         "deploy-no-effect",
         "A key is set for this run, but nothing reads it: HF_* without ENABLE_HF_CONVERSION, GIT_REPOSITORY in image "
         "mode, IMAGE_REPOSITORY in source mode or beside a full image reference.",

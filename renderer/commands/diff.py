@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 
 import click
 
 from renderer import compare, policy
 from renderer.cli import OK, App
-from renderer.commands.manifests import rendered_files
-from renderer.commands.options import configured
+from renderer.commands.manifests import rendered_run
+from renderer.commands.options import DAMAGED, configured, damaged, say, say_json
 from renderer.layers import Repository
-from renderer.location import Location
 from renderer.pipeline import judge
-from renderer.problem import Problem, RefusedError, errors, refuse
+from renderer.problem import Problem, RefusedError, errors
+from renderer.secrets import Secret, find
 
 
 @click.command("diff")
@@ -29,14 +29,14 @@ def command(app: App, old: str, new: str | None, form: str) -> int:
     """
     before = _render(app, old) if new else _committed(app, old)
     rows = list(compare.differences(before, _render(app, new or old)))
+    known = tuple(_credentials(rows))
     if form == "json":
         keys = ("path", "old", "new")
         values = [(path, *(None if side is compare.ABSENT else side for side in sides)) for path, *sides in rows]
-        click.echo(json.dumps([dict(zip(keys, row, strict=True)) for row in values], indent=2, ensure_ascii=False))
+        say_json([dict(zip(keys, row, strict=True)) for row in values], known=known)
     else:
-        for path, was, now in rows:
-            click.echo(f"{path}: {compare.text(was)} → {compare.text(now)}")
-        click.echo(f"{len(rows)} values differ" if rows else "no difference", err=True)
+        say(*(f"{path}: {compare.text(was)} → {compare.text(now)}" for path, was, now in rows), known=known)
+        say(f"{len(rows)} values differ" if rows else "no difference", err=True)
     return OK
 
 
@@ -50,7 +50,27 @@ def _render(app: App, name: str) -> Mapping[str, object]:
 
 
 def _committed(app: App, name: str) -> Mapping[str, object]:
+    run = rendered_run(Repository(app.root), name)
     try:
-        return compare.flatten(rendered_files(Repository(app.root), name))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        return refuse("rendered-edited", Location(name), f"its rendered files are no run's: {error}")
+        return compare.flatten(run.files)
+    except DAMAGED as error:
+        damaged(run.folder, error)
+
+
+def _credentials(rows: Iterable[tuple[str, object, object]]) -> Iterator[Secret]:
+    """Yield the credentials among the values, also those that only their key's or variable's name gives away."""
+    for path, *values in rows:
+        for name in re.split(r"[][.]+", path.removesuffix(".value"))[-2:]:
+            for value in values:
+                yield from _in_value(name, value)
+
+
+def _in_value(name: str, value: object) -> Iterator[Secret]:
+    if isinstance(value, str):
+        yield from find(name, value)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _in_value(name, item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _in_value(str(key), item)

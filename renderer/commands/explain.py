@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
 import click
 
+from renderer.checks import credentials
 from renderer.cli import OK, App
-from renderer.commands.options import configured
+from renderer.commands.options import configured, say, say_json
 from renderer.configure import Configuration
 from renderer.keys import DEPLOY_KEYS, LAUNCH_KEYS
 from renderer.location import Location
@@ -39,11 +39,11 @@ def command(app: App, experiment: str, key: str, form: str) -> int:
             path=key,
             hint=hint,
         )
+    known = credentials(configuration)
     if form == "json":
-        rows = [{**asdict(item), "place": item.place._asdict()} for item in found]
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        say_json([{**asdict(item), "place": item.place._asdict()} for item in found], known=known)
     else:
-        click.echo("\n".join(map(str, found)))
+        say(*map(str, found), known=known)
     return OK
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from renderer.cli import OK, PROBLEMS, App
+from renderer.content_files import outside, read_bytes, real, unwritable
 from renderer.layers import Repository
-from renderer.location import Location
 from renderer.problem import Problem, RefusedError
 from renderer.yaml_edit import formatted
 
@@ -23,36 +23,40 @@ def command(app: App, files: tuple[Path, ...], check: bool) -> int:
     Comments and values stay; formatting twice changes nothing.
     """
     repository = Repository(app.root)
-    changes: dict[Path, bytes] = {}
     problems: list[Problem] = []
-    for path in files or _content(repository.root):
-        try:
-            old = path.read_bytes()
-            new = formatted(old, repository.label(path))
-        except RefusedError as error:
-            problems.extend(error.problems)
-        except OSError as error:
-            problems.append(
-                Problem(
-                    "file-unreadable",
-                    Location(repository.label(path)),
-                    "",
-                    f"cannot be read: {error.strerror}",
-                )
-            )
-        else:
-            if new != old:
-                changes[path] = new
+    changes: dict[Path, bytes] = {}
+    for path in dict.fromkeys(files or _content(repository.root)):
+        changes |= _change(repository, path, problems)
+    if not check:
+        found = (unwritable(repository.root, path, repository.label(path)) for path in changes)
+        problems.extend(problem for problem in found if problem)
     if problems:
-        raise RefusedError(problems)
-    for path, data in changes.items():
+        raise RefusedError(dict.fromkeys(problems))
+    for path, new in changes.items():
         click.echo(
             f"{repository.label(path)}: {'is not in its stable form; run renderer format' if check else 'formatted'}",
             err=check,
         )
         if not check:
-            path.write_bytes(data)
+            path.write_bytes(new)
     return PROBLEMS if check and changes else OK
+
+
+def _change(repository: Repository, path: Path, problems: list[Problem]) -> dict[Path, bytes]:
+    """Return the stable form of the file that `path` leads to, nothing where it has it already or is refused."""
+    name, target = repository.label(path), real(path)
+    if not target.is_relative_to(repository.root):
+        problems.append(outside(name))
+        return {}
+    old = read_bytes(target, name, problems)
+    if old is None:
+        return {}
+    try:
+        new = formatted(old, name)
+    except RefusedError as error:
+        problems.extend(error.problems)
+        return {}
+    return {} if new == old else {target: new}
 
 
 def _content(root: Path) -> list[Path]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,7 +16,8 @@ from renderer.checks.launch import needed
 from renderer.cli import OK, App
 from renderer.commands.options import checkout_branch, selector_nodes, selectors, show
 from renderer.configure import Configurator
-from renderer.layers import NAME, Repository
+from renderer.content_files import create, exists, read_bytes, unwritable
+from renderer.layers import NAME, Layer, Repository
 from renderer.location import COMMAND_LINE, Location
 from renderer.overrides import parse, split, split_values
 from renderer.pipeline import judge
@@ -23,7 +25,7 @@ from renderer.problem import Problem, RefusedError, Severity, errors, refuse
 from renderer.scalars import Value
 from renderer.schema import Snapshot, load, versions
 from renderer.yaml_edit import edited
-from renderer.yaml_io import REMOVED, plain
+from renderer.yaml_io import REMOVED, Node
 
 _TEMPLATE = """\
 # yaml-language-server: $schema=../../schemas/experiment.json
@@ -46,25 +48,49 @@ def command(app: App, /, experiment: str, values: tuple[str, ...], source: str |
     repository = Repository(app.root)
     model, stem = _split_name(experiment)
     given["model"] = given["model"] or model
-    base = _TEMPLATE.encode()
+    base, name = _TEMPLATE.encode(), ""
     if source:
-        base = repository.find_experiment(source).read_bytes()
+        base, name = _source(repository, source)
     elif not given["branch"] and not given["image"]:
         given["branch"] = checkout_branch()
-    launch = {key: node.value for key, node in selector_nodes(given).items()}
+    launch: dict[tuple[str, ...], Value] = {("launch", key): node.value for key, node in selector_nodes(given).items()}
     files: dict[Path, bytes] = {}
     for ending, assignments in _sweep(values):
         path = repository.root / "experiments" / model / f"{stem}{ending}.yml"
-        if path.exists() or path in files:
-            refuse("experiment-exists", Location(repository.label(path)), "exists already: choose another name")
-        changes = _changes(repository, given, assignments)
-        files[path] = edited(base, repository.label(path), {"launch": launch, **changes})
+        label = repository.label(path)
+        if path in files:
+            refuse("experiment-exists", Location(label), "two values of the sweep give this name: write one otherwise")
+        files[path] = edited(base, name or label, {**launch, **_changes(repository, given, assignments)})
+    _writable(repository, files)
     _check(repository, files)
-    for path, data in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    create(files)
+    for path in files:
         click.echo(f"wrote {repository.label(path)}")
     return OK
+
+
+def _source(repository: Repository, experiment: str) -> tuple[bytes, str]:
+    """Return the experiment to start from, and its name in messages. Raises RefusedError for one of the wrong shape."""
+    path = repository.find_experiment(experiment)
+    problems: list[Problem] = []
+    content = read_bytes(path, repository.label(path), problems)
+    if content is not None:
+        repository.parse_experiment(path, content, problems)
+    if content is None or errors(problems):
+        raise RefusedError(problems)
+    return content, repository.label(path)
+
+
+def _writable(repository: Repository, files: Iterable[Path]) -> None:
+    problems = []
+    for path in files:
+        label = repository.label(path)
+        found = unwritable(repository.root, path, label)
+        if found is None and exists(path):
+            found = Problem("experiment-exists", Location(label), "", "exists already: choose another name")
+        problems += [found] if found else []
+    if problems:
+        raise RefusedError(problems)
 
 
 def _split_name(name: str) -> tuple[str, str]:
@@ -93,26 +119,57 @@ def _short(key: str) -> str:
 
 
 def _in_name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.]+", "", text.strip("\"'"))
+    text = text.strip("\"'")
+    return "-" * text.startswith("-") + re.sub(r"[^A-Za-z0-9.]+", "", text)
 
 
 def _changes(
     repository: Repository, given: Mapping[str, str | None], assignments: list[str]
-) -> dict[str, dict[str, Value]]:
+) -> dict[tuple[str, ...], Value]:
+    """Return the value of every key that is assigned, by section and keys. Raises RefusedError for one given twice."""
+    known = _snapshot(repository, str(given["model"])).keys
     problems: list[Problem] = []
-    layer = parse(assignments, _snapshot(repository, str(given["model"])).keys, problems)
+    changes: dict[tuple[str, ...], Value] = {}
+    whole: set[tuple[str, ...]] = set()
+    for assignment in assignments:
+        before = len(problems)
+        layer = parse([assignment], known, problems)
+        if len(problems) > before:
+            continue
+        found = dict(_leaves(("deploy",), layer.deploy)) | dict(_leaves(("maxtext",), layer.maxtext))
+        target = _target(split(assignment)[0], layer)
+        if target in whole or any(_overlap(new, old) for new in found for old in changes):
+            problems.append(Problem("override-twice", COMMAND_LINE, ".".join(target), "given twice: give it once"))
+        removed = [keys for keys, value in found.items() if value is REMOVED]
+        message = "write !remove into the file yourself"
+        problems.extend(Problem("override-value", COMMAND_LINE, ".".join(keys[1:]), message) for keys in removed)
+        changes |= found
+        whole.add(target)
     if problems:
         raise RefusedError(problems)
-    changes: dict[str, dict[str, Value]] = {"deploy": {}, "maxtext": {}}
-    for section, nodes in (("deploy", layer.deploy), ("maxtext", layer.maxtext)):
-        for key, node in nodes.items():
-            if node.value is REMOVED:
-                refuse("override-value", COMMAND_LINE, "write !remove into the file yourself", path=key)
-            if isinstance(node.value, dict):
-                changes[section] |= {f"{key}.{entry}": plain(child) for entry, child in node.value.items()}
-            else:
-                changes[section][key] = plain(node)
-    return {section: found for section, found in changes.items() if found}
+    return changes
+
+
+def _leaves(keys: tuple[str, ...], nodes: Mapping[str, Node]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the keys and value of everything that is no mapping, or an empty one."""
+    for key, node in nodes.items():
+        if isinstance(node.value, dict) and node.value:
+            yield from _leaves((*keys, key), node.value)
+        else:
+            yield (*keys, key), node.value
+
+
+def _target(key: str, layer: Layer) -> tuple[str, ...]:
+    """Return the section and the keys that the KEY of one assignment means."""
+    section, nodes = ("deploy", layer.deploy) if layer.deploy else ("maxtext", layer.maxtext)
+    (name,) = nodes
+    rest = key.removeprefix(f"{section}.").removeprefix(name).removeprefix(".")
+    return (section, name, rest) if rest else (section, name)
+
+
+def _overlap(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    length = min(len(one), len(other))
+    return one[:length] == other[:length]
 
 
 def _snapshot(repository: Repository, model: str) -> Snapshot:
@@ -134,8 +191,8 @@ def _check(repository: Repository, files: Mapping[Path, bytes]) -> None:
     open_points: list[Problem] = []
     rules = policy.load(repository.root, problems)
     configurator = Configurator(repository)
-    for path, data in files.items():
-        experiment = repository.parse_experiment(path, data, problems)
+    for path, content in files.items():
+        experiment = repository.parse_experiment(path, content, problems)
         configuration = None if errors(problems) else configurator.configure(experiment, problems)
         if configuration:
             judge(configuration, rules, problems, to_launch=False)

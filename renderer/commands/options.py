@@ -1,19 +1,22 @@
-"""What commands share: selectors, finding experiments, and printing problems."""
+"""What commands share: selectors, finding experiments, and printing without secrets or control characters."""
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from renderer.configure import Configuration, Configurator
 from renderer.layers import Repository
-from renderer.location import COMMAND_LINE
-from renderer.problem import Problem, RefusedError, errors
+from renderer.location import COMMAND_LINE, Location
+from renderer.problem import Problem, RefusedError, errors, refuse, shown
 from renderer.scalars import command_line_value
+from renderer.secrets import Secret, mask
 from renderer.yaml_io import Node
 
 _SELECTORS: tuple[tuple[str, str, str], ...] = (
@@ -36,11 +39,13 @@ def selectors(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def selector_nodes(given: dict[str, str | None]) -> dict[str, Node]:
-    """Return the selectors that were given as nodes of `launch:`."""
+    """Return the selectors that were given as nodes of `launch:`. Raises RefusedError for one that is not UTF-8."""
     nodes = {}
     for name, text in given.items():
         if text is not None:
             key = "environment" if name == "env" else name
+            if not _is_utf8(text):
+                refuse("override-value", COMMAND_LINE, "is not UTF-8 text", path=f"launch.{key}")
             value = command_line_value(text) if key == "chips" else text
             nodes[key] = Node(value, COMMAND_LINE, None, text)
     return nodes
@@ -52,7 +57,7 @@ def checkout_branch() -> str | None:
     if top is None or not any((Path(top) / path).is_file() for path in _MAXTEXT_MARKS):
         return None
     branch = _git("rev-parse", "--abbrev-ref", "HEAD")
-    return None if branch == "HEAD" else branch
+    return None if branch is None or branch == "HEAD" or not _is_utf8(branch) else branch
 
 
 _MAXTEXT_MARKS = ("src/maxtext/configs/base.yml", "src/MaxText/configs/base.yml", "MaxText/configs/base.yml")
@@ -60,10 +65,15 @@ _MAXTEXT_MARKS = ("src/maxtext/configs/base.yml", "src/MaxText/configs/base.yml"
 
 def _git(*arguments: str) -> str | None:
     try:
-        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)  # noqa: S603, S607
+        done = subprocess.run(["git", *arguments], capture_output=True, check=False)  # noqa: S603, S607
     except OSError:
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return os.fsdecode(done.stdout.strip()) if done.returncode == 0 else None
+
+
+def _is_utf8(text: str) -> bool:
+    """Return whether `text` holds no byte that Python could not decode."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def find(repository: Repository, names: Iterable[str]) -> list[Path]:
@@ -83,7 +93,44 @@ def find(repository: Repository, names: Iterable[str]) -> list[Path]:
 def show(problems: Iterable[Problem]) -> None:
     """Print problems to the error stream."""
     for problem in problems:
-        click.echo(str(problem), err=True)
+        say(*str(problem).split("\n"), err=True)
+
+
+def say(*lines: str, err: bool = False, known: tuple[Secret, ...] = ()) -> None:
+    """Print lines with credentials masked and control characters, line breaks too, made visible.
+
+    `known` are credentials that only their key's name gives away.
+    """
+    if lines:
+        click.echo("\n".join(shown(line, known) for line in lines), err=err)
+
+
+def say_json(data: Any, *, known: tuple[Secret, ...] = ()) -> None:
+    """Print data as JSON, like `say`."""
+    text = json.dumps(_masked(data, known), indent=2, ensure_ascii=False)
+    click.echo("".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text))
+
+
+def _masked(data: Any, known: tuple[Secret, ...]) -> Any:
+    if isinstance(data, dict):
+        return {_masked(key, known): _masked(value, known) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_masked(item, known) for item in data]
+    return mask(data, known) if isinstance(data, str) else data
+
+
+DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What reading a committed file raises that is not what the renderer wrote."""
+
+
+def damaged(file: str, error: BaseException) -> NoReturn:
+    """Refuse the committed `file`, whose reading raised one of DAMAGED."""
+    reason = str(error) or "it has another shape"
+    if isinstance(error, RecursionError):
+        reason = "it is nested too deeply"
+    elif isinstance(error, KeyError):
+        reason = f"it has no {error.args[0]}"
+    refuse("rendered-edited", Location(file), f"is not a rendered run's: {reason}", hint="run renderer render")
 
 
 def configured(root: Path, name: str) -> Configuration:

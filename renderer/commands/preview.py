@@ -8,9 +8,10 @@ import click
 
 from pod.derivations import Override
 from renderer import policy
+from renderer.checks import credentials
 from renderer.checks.launch import needed
 from renderer.cli import OK, App
-from renderer.commands.options import checkout_branch, selector_nodes, selectors, show
+from renderer.commands.options import checkout_branch, say, selector_nodes, selectors, show
 from renderer.configure import Configuration, Configurator
 from renderer.derived import overrides
 from renderer.layers import Repository
@@ -40,10 +41,10 @@ def command(app: App, /, experiment: str | None, values: tuple[str, ...], **give
     rules = policy.load(repository.root, problems)
     configuration = _configure(repository, experiment, values, selector_nodes(given), problems)
     result = judge(configuration, rules, problems, to_launch=False) if configuration else None
-    if result is None or errors(problems):
+    if configuration is None or result is None or errors(problems):
         raise RefusedError(dict.fromkeys(problems))
     show(dict.fromkeys(problems))
-    click.echo("\n".join(_sections(result)))
+    say(*_sections(result), known=credentials(configuration))
     return OK
 
 
@@ -64,6 +65,7 @@ def _configure(
 
 
 def _sections(result: Result) -> Iterator[str]:
+    """Yield every line."""
     configuration, rendered = result.configuration, result.rendered
     launch, numbers = configuration.launch, figures(configuration)
     yield f"# === run: {configuration.file or 'presets alone'} ==="
@@ -73,7 +75,7 @@ def _sections(result: Result) -> Iterator[str]:
     missing = list(needed(configuration))
     if missing:
         yield "# needed to launch:"
-        yield from (f"#   {problem.path}: {problem.message}" for problem in missing)
+        yield from (f"#   {problem.path}: {problem.message}" for problem in map(Problem.masked, missing))
     yield "# === deploy (to jobset.yml) ==="
     yield from _origins(configuration.deploy)
     yield "# === maxtext (to run.yml) ==="
@@ -87,7 +89,7 @@ def _sections(result: Result) -> Iterator[str]:
     for name in ("jobset.yml", "run.yml", "derive.json", "watcher.yml"):
         if name in rendered.files:
             yield f"# === {name} ==="
-            yield rendered.files[name].decode().rstrip("\n")
+            yield from rendered.files[name].decode().rstrip("\n").split("\n")
 
 
 def _origins(tree: Tree) -> Iterator[str]:

@@ -11,8 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from renderer.cli import OK, PROBLEMS, App
-from renderer.commands.manifests import pod_scripts, rendered_files
+from renderer.commands.manifests import RenderedRun, pod_scripts, rendered_run
+from renderer.commands.options import DAMAGED, damaged, say
 from renderer.layers import Repository
+from renderer.secrets import mask
 from renderer.smoke import CPU_SIZE, Pod, lay_out, running
 from renderer.train_log import Step, first_error, parse_step
 
@@ -37,11 +39,22 @@ def command(
     KEY=VALUE goes to MaxText on top of that size. Ends with the steps it trained, or the first error.
     """
     repository = Repository(app.root)
-    files = rendered_files(repository, experiment)
+    run = rendered_run(repository, experiment)
     with tempfile.TemporaryDirectory(prefix="renderer-smoke-") as folder:
-        interpreter = python.absolute() if python else None
-        pod = lay_out(files, pod_scripts(repository, files), Path(folder), interpreter)
+        pod = _lay_out(repository, run, Path(folder), python.absolute() if python else None)
         return _train(pod, values, processes, verbose=verbose)
+
+
+def _lay_out(repository: Repository, run: RenderedRun, folder: Path, python: Path | None) -> Pod:
+    """Return the run's pod. Raises RefusedError if jobset.yml does not describe one that can be started."""
+    try:
+        pod = lay_out(run.files, pod_scripts(repository, run.files), folder, python)
+        words = [*pod.command, *pod.environment.values(), *pod.environment]
+        if not all(isinstance(word, str) and "\0" not in word for word in words):
+            raise ValueError("its command, arguments and variables are not all texts")
+    except (*DAMAGED, StopIteration) as error:
+        damaged(f"{run.folder}/jobset.yml", error)
+    return pod
 
 
 def _train(pod: Pod, values: tuple[str, ...], processes: int, *, verbose: bool) -> int:
@@ -51,7 +64,7 @@ def _train(pod: Pod, values: tuple[str, ...], processes: int, *, verbose: bool) 
     with console.status("starting the pod") as status, running(pod, values, processes) as group:
         for number, line in group.lines():
             if verbose:
-                click.echo(f"[{number}] {line}" if processes > 1 else line)
+                say(f"[{number}] {line}" if processes > 1 else line)
             printed.append(line)
             step = parse_step(line)
             if step:
@@ -61,11 +74,11 @@ def _train(pod: Pod, values: tuple[str, ...], processes: int, *, verbose: bool) 
     _print(steps)
     if any(codes):
         code = next(code for code in codes if code)
-        click.echo(first_error(list(printed)) or "the pod printed no error; see --verbose", err=True)
-        click.echo(f"the pod ended with exit code {code}{' (configuration error)' if code == 2 else ''}", err=True)
+        say(first_error(list(map(mask, printed))) or "the pod printed no error; see --verbose", err=True)
+        say(f"the pod ended with exit code {code}{' (configuration error)' if code == 2 else ''}", err=True)
         return PROBLEMS
     if not all(steps.values()):
-        click.echo("the pod ended without a training step; see --verbose", err=True)
+        say("the pod ended without a training step; see --verbose", err=True)
         return PROBLEMS
     return OK
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,10 +9,9 @@ import click
 
 from renderer import validation
 from renderer.cli import OK, PROBLEMS, App
-from renderer.commands.options import find
+from renderer.commands.options import find, say, say_json
 from renderer.layers import Repository
 from renderer.problem import Problem, RefusedError, errors
-from renderer.secrets import mask
 
 LEVEL_2 = "level 1 only: MaxText's rules between keys are judged by its own loader (level 2)"
 
@@ -29,7 +27,7 @@ def command(app: App, experiments: tuple[str, ...], form: str) -> int:
     """
     problems = _problems(Repository(app.root), experiments)
     if form == "json":
-        click.echo(json.dumps([as_data(problem) for problem in problems], indent=2, ensure_ascii=False))
+        say_json([as_data(problem.masked()) for problem in problems])
     else:
         _print(problems)
     return PROBLEMS if errors(problems) else OK
@@ -53,17 +51,17 @@ def as_data(problem: Problem) -> dict[str, Any]:
         "line": problem.location.line,
         "column": problem.location.column,
         "path": problem.path,
-        "message": mask(problem.message),
-        "hint": mask(problem.hint),
+        "message": problem.message,
+        "hint": problem.hint,
     }
 
 
 def _print(problems: Iterable[Problem]) -> None:
     problems = list(problems)
     for problem in problems:
-        click.echo(mask(str(problem)))
+        say(*str(problem).split("\n"))
     found = len(errors(problems))
-    click.echo(f"{_count(found, 'error')}, {_count(len(problems) - found, 'warning')} ({LEVEL_2})")
+    say(f"{_count(found, 'error')}, {_count(len(problems) - found, 'warning')} ({LEVEL_2})")
 
 
 def _count(number: int, what: str) -> str:

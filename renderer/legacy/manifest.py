@@ -25,19 +25,72 @@ def documents(text: str, source: str) -> list[dict[str, Any]]:
     yaml.version = (1, 1)
     try:
         found = list(yaml.load_all(io.StringIO(text)))
-    except (YAMLError, ValueError) as error:
-        refuse("legacy-manifest", Location(source), f"is not YAML: {str(error).splitlines()[0]}")
+    except RecursionError:
+        refuse("legacy-manifest", Location(source), "is nested too deep")
+    except (YAMLError, ValueError, TypeError, AttributeError, IndexError, NotImplementedError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        refuse("legacy-manifest", Location(source), f"is not YAML: {reason}")
     objects = [item for document in found for item in _items(document) if item is not None]
     for item in objects:
         if not isinstance(item, dict):
             refuse("legacy-manifest", Location(source), "holds a document that is not a Kubernetes object")
+        check(item, source)
     return objects
+
+
+_POD: Mapping[str, Any] = {
+    "nodeSelector": {},
+    "volumes": [{"name": str, "persistentVolumeClaim": {}, "configMap": {}}],
+    "containers": [
+        {
+            "command": [],
+            "args": [],
+            "env": [{"name": str, "valueFrom": {"secretKeyRef": {}}}],
+            "resources": {"limits": {}},
+            "volumeMounts": [{"name": str, "mountPath": str}],
+        }
+    ],
+}
+_JOB: Mapping[str, Any] = {"template": {"spec": {"template": {"spec": _POD}}}}
+_METADATA: Mapping[str, Any] = {"labels": {}, "annotations": {}}
+_SHAPES: Mapping[str, Any] = {
+    "JobSet": {"metadata": _METADATA, "spec": {"failurePolicy": {}, "replicatedJobs": [_JOB]}},
+    "Deployment": {"metadata": _METADATA, "spec": {"template": {"spec": _POD}}},
+    "ConfigMap": {"metadata": _METADATA, "data": {}},
+}
+"""What is read of each kind: mappings, lists with the shape of their items, and texts that must be there."""
+
+
+def check(item: Mapping[str, Any], source: str) -> None:
+    """Raise RefusedError for an object in which a mapping, list or text that is read is none."""
+    kind = item.get("kind")
+    wrong = _wrong(item, _SHAPES.get(kind, {}) if isinstance(kind, str) else {}, "")
+    if wrong:
+        refuse("legacy-manifest", Location(source), f"must be {wrong[1]}", path=wrong[0])
+
+
+def _wrong(value: Any, shape: Any, path: str) -> tuple[str, str] | None:
+    """Return the first place where `value` has another shape, with what it must be there; null is an absent value."""
+    if shape is str:
+        return None if isinstance(value, str) else (path, "text")
+    if value is None:
+        return None
+    if not isinstance(value, type(shape)):
+        return path, "a list" if isinstance(shape, list) else "a mapping"
+    if isinstance(shape, dict):
+        parts = [(value.get(key), inner, f"{path}.{key}".lstrip(".")) for key, inner in shape.items()]
+    else:
+        parts = [(child, inner, f"{path}[{index}]") for inner in shape for index, child in enumerate(value)]
+        if any(child is None for child, *_ in parts):
+            return path, "a list without empty items"
+    return next((found for part in parts if (found := _wrong(*part))), None)
 
 
 def _items(document: Any) -> list[Any]:
     """Return the objects of a List, as `kubectl get -o yaml` prints several, else the document itself."""
     if isinstance(document, dict) and document.get("kind") == "List":
-        return list(document.get("items") or [])
+        items = document.get("items") or []
+        return list(items) if isinstance(items, list) else [items]
     return [document]
 
 
@@ -141,9 +194,10 @@ def watcher(objects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return what the Deployment that converts checkpoints runs, where one is applied beside the JobSet."""
     for item in objects:
         if item.get("kind") == "Deployment":
-            pod = item["spec"]["template"]["spec"]
-            container = pod["containers"][0]
+            pod = ((item.get("spec") or {}).get("template") or {}).get("spec") or {}
+            container: dict[str, Any] = next(iter(pod.get("containers") or ()), {})
             env = {entry["name"]: str(entry.get("value", "")) for entry in container.get("env") or []}
             kept = {name: text for name, text in env.items() if name not in {"RUN_NAME", "CHECKPOINT_DIRECTORY"}}
-            return {"watcher": {"image": container["image"], "service_account": pod.get("serviceAccountName"), **kept}}
+            account = pod.get("serviceAccountName")
+            return {"watcher": {"image": container.get("image"), "service_account": account, **kept}}
     return {}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from renderer.legacy import manifest
 from renderer.legacy.record import Options, record
 from renderer.location import Location
-from renderer.problem import refuse
+from renderer.problem import RefusedError, refuse
 
 _SUBMIT = "#!/usr/bin/env bash\nkubectl apply -f manifest.json\n"
 
@@ -23,4 +24,7 @@ def record_job_set(objects: list[dict[str, Any]], source: str) -> dict[str, Any]
         (checkout / "submit.sh").write_text(_SUBMIT, encoding="utf-8")
         stream = "\n---\n".join(manifest.dump(item) for item in objects)
         (checkout / "manifest.json").write_text(stream, encoding="utf-8")
-        return record(checkout / "submit.sh", Options(checkout, pod_files=("/opt/maxtext_venv/bin/activate",))).data
+        try:
+            return record(checkout / "submit.sh", Options(checkout, pod_files=("/opt/maxtext_venv/bin/activate",))).data
+        except RefusedError as error:  # it names the launcher made here, which nobody has
+            raise RefusedError(replace(problem, location=Location(source)) for problem in error.problems) from error

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from renderer.content_files import read_bytes
 from renderer.legacy import manifest, recipe, recording, rendered_manifest
 from renderer.legacy.manifest_run import record_job_set
 from renderer.legacy.resolved import Resolved, arguments, flags, program, trainer
 from renderer.legacy.versions import newest_that_knows, snapshot_of
 from renderer.location import Location
-from renderer.problem import refuse
+from renderer.problem import Problem, RefusedError, refuse
 from renderer.schema import Snapshot
 
 
@@ -31,9 +32,25 @@ def read(path: Path, source: str, version: str | None = None, extended: Snapshot
     RefusedError for a file of no known form, and for one that does not start MaxText.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        return _read(path, _text(path, source), source, version, extended)
+    except RecursionError:
+        return refuse("legacy-form", Location(source), "is nested too deep")
+    except (ValueError, TypeError, AttributeError, LookupError) as error:
+        return refuse("legacy-form", Location(source), f"is damaged: {error}")
+
+
+def _text(path: Path, source: str) -> str:
+    problems: list[Problem] = []
+    content = read_bytes(path, source, problems)
+    if content is None:
+        raise RefusedError(replace(problem, code="legacy-form") for problem in problems)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
         refuse("legacy-form", Location(source), f"cannot be read: {error}")
+
+
+def _read(path: Path, text: str, source: str, version: str | None, extended: Snapshot | None) -> Recorded:
     if path.suffix in {".yml", ".yaml"}:
         objects = manifest.documents(text, source)
         rendered = rendered_manifest.run_of(objects)

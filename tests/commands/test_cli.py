@@ -91,7 +91,87 @@ def test_a_closed_pipe_ends_quietly(content: Content) -> None:
         assert process.stderr
         process.stdout.close()
         err = process.stderr.read()
-    assert (process.returncode, err) == (0, b"")
+    assert (process.returncode, err) == (141, b"")
+
+
+CODE = "import sys; from renderer.cli import main; sys.exit(main())"
+
+
+def verdict(content: Content, arguments: str, redirections: str) -> tuple[int, str]:
+    """Return the exit code of a command under a shell's redirections, and what reached its error stream."""
+    waited = "{ sleep 0.3; " if "|" in redirections else "{ "  # until the reader has gone
+    streams, _, reader = redirections.partition("|")
+    script = f'{waited}"$0" -c "{CODE}" --root "$1" {arguments} {streams}; }} {reader and "|"}{reader}'
+    command = ["bash", "-o", "pipefail", "-c", script, sys.executable, str(content.root)]
+    environment = {**os.environ, "PYTHONPATH": str(SHIPPED)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "redirections", "code", "err"),
+    [
+        ("validate ling3-flash/bad", "| true", 141, ""),
+        ("validate ling3-flash/run", "| true", 141, ""),
+        ("validate ling3-flash/bad --format json", "| true", 141, ""),
+        ("preview ling3-flash/run", "| true", 141, ""),
+        ("manifests ling3-flash/run", "2>&1 | true", 141, ""),
+        ("render", "| true", 141, ""),
+        ("render ling3-flash/bad", "2>&1 >&- | true", 141, ""),
+        ("--help", "| true", 141, ""),
+        ("nonsense", "2>&1 >/dev/null | true", 141, ""),
+        ("validate ling3-flash/bad", ">/dev/full", 1, "renderer: No space left on device\n"),
+        ("validate ling3-flash/run", ">/dev/full", 1, "renderer: No space left on device\n"),
+        ("validate ling3-flash/run", ">/dev/full 2>&1", 1, ""),
+        ("render ling3-flash/bad", "2>/dev/full", 1, ""),
+        ("nonsense", "2>/dev/full", 2, ""),
+    ],
+)
+def test_output_that_is_lost_is_no_success_and_changes_no_other_verdict(
+    arguments: str, redirections: str, code: int, err: str, content: Content
+) -> None:
+    content.experiment()
+    content.run("render")
+    content.experiment("bad", maxtext={"steps": "8"})
+    if arguments == "render":
+        (content.root / "experiments/ling3-flash/bad.yml").unlink()
+    assert verdict(content, arguments, redirections) == (code, err)
+
+
+def test_our_own_bug_is_told_where_no_file_can_be_written(content: Content, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cli._Commands, "get_command", lambda *_: failing(RuntimeError("a bug")))
+    monkeypatch.setattr("tempfile.NamedTemporaryFile", full)
+    ran = content.run("render")
+    words = "what you typed (no traceback: No space left on device)"
+    assert tuple(ran) == (3, "", f"internal error: RuntimeError. Please report it with {words}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--root", "/tmp/\x1b[31mx\n::error::y"], r"/tmp/\x1b[31mx\n::error::y is not a folder"),
+        (["--root", "/tmp/ghp_" + "a1" * 18], "/tmp/**** is not a folder"),
+    ],
+)
+def test_usage_errors_show_no_secret_and_steer_no_terminal(
+    arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "render"]) == 2
+    assert capsys.readouterr().err.split("\n") == [
+        "Usage: renderer [OPTIONS] COMMAND [ARGS]...",
+        "Try 'renderer --help' for help.",
+        "",
+        f"Error: Invalid value for --root: {line}",
+        "",
+    ]
+
+
+def test_a_secret_typed_as_a_command_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["hf_access_token=hunter2"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == "Error: No such command 'hf_access_token=****"
 
 
 def test_root_is_found_from_a_folder_below(

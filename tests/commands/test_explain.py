@@ -111,3 +111,33 @@ def test_unknown_key_has_near_names(explained: Content) -> None:
         f"{FILE}: maxtext.stesp: no layer sets this key, and MaxText does not know it\n    did "
         f"you mean maxtext.steps or maxtext.dataset_type or maxtext.profiler?\n"
     )
+
+
+SECRET = "abcdef0123456789"
+TOKEN = "ghp_" + "a1" * 18
+HOSTILE = {"a\n::error::pwned": 1, "\x1b[31mX\x9b": 1}
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize(
+    ("key", "value"), [("hf_access_token", SECRET), ("hf_access_token", TOKEN), ("run_name", f"a-{TOKEN}")]
+)
+def test_no_secret_is_shown(key: str, value: str, form: str, content: Content) -> None:
+    content.experiment(maxtext={key: value})
+    ran = content.run("explain", "ling3-flash/run", key, "--format", form)
+    assert ran.code == 0
+    assert value.removeprefix("a-") not in ran.out
+    assert "****" in ran.out
+
+
+def test_keys_and_values_start_no_line_and_steer_no_terminal(content: Content) -> None:
+    content.experiment(maxtext={"vllm_additional_config": HOSTILE})
+    code, out, err = content.run("explain", "ling3-flash/run", "vllm_additional_config")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[:2] == [
+        f"{FILE}:9: maxtext.vllm_additional_config.a\\n::error::pwned: 1 (experiment, wins)",
+        f"{FILE}:9: maxtext.vllm_additional_config.\\x1b[31mX\\x9b: 1 (experiment, wins)",
+    ]
+    ran = content.run("explain", "ling3-flash/run", "vllm_additional_config", "--format", "json")
+    assert ran.out.replace("\n", "").isprintable()
+    assert json.loads(ran.out)[1]["path"] == "maxtext.vllm_additional_config.\x1b[31mX\x9b"

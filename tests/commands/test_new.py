@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,21 @@ def test_commas_inside_quotes_and_brackets_do_not_sweep(content: Content) -> Non
             "command line: stesp: neither MaxText nor deploy: knows this key\n    did you mean steps?\n",
         ),
         (["ling3-flash/new", "steps=!remove"], "command line: steps: write !remove into the file yourself\n"),
+        (["ling3-flash/new", "steps=1", "steps=2"], "command line: maxtext.steps: given twice: give it once\n"),
+        (["ling3-flash/new", "steps=1", "maxtext.steps=2"], "command line: maxtext.steps: given twice: give it once\n"),
+        (["ling3-flash/new", "steps=1,2", "steps=3"], "command line: maxtext.steps: given twice: give it once\n"),
+        (
+            ["ling3-flash/new", "deploy.ENV={A: x}", "deploy.ENV={B: z}"],
+            "command line: deploy.ENV: given twice: give it once\n",
+        ),
+        (
+            ["ling3-flash/new", "deploy.ENV.A=x", "ENV={A: z}"],
+            "command line: deploy.ENV: given twice: give it once\n",
+        ),
+        (
+            ["ling3-flash/new", "deploy.ENV={A: !remove , B: z}"],
+            "command line: ENV.A: write !remove into the file yourself\n",
+        ),
         (["ling3-flash/new", "steps"], "command line: steps is not KEY=VALUE: write for example learning_rate=1e-4\n"),
     ],
 )
@@ -129,7 +145,7 @@ def test_values_that_give_one_name_are_refused(content: Content) -> None:
     """1e-4 and 1e4 would both be lr1e4: neither may overwrite the other."""
     code, _, err = content.run("new", "ling3-flash/new", "learning_rate=1e-4,1e4", *SELECTORS)
     assert code == 1
-    assert err == "experiments/ling3-flash/new-lr1e4.yml: exists already: choose another name\n"
+    assert err == "experiments/ling3-flash/new-lr1e4.yml: two values of the sweep give this name: write one otherwise\n"
     assert not (content.root / "experiments").exists()
 
 
@@ -157,3 +173,104 @@ def test_the_branch_of_a_maxtext_checkout_is_filled_in(
     assert "  branch: feature/x\n" in text(content, "ling3-flash/here")
     content.run("new", "ling3-flash/image", *selectors, "--image", "v1")
     assert "branch" not in text(content, "ling3-flash/image")
+
+
+def written(content: Content, *values: str) -> str:
+    code, _, err = content.run("new", "ling3-flash/new", *values, *SELECTORS)
+    assert (code, err) == (0, "")
+    return text(content, "ling3-flash/new").partition("  branch: main\n")[2]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("vllm_additional_config={a.b: 1}", "maxtext:\n  vllm_additional_config:\n    a.b: 1\n"),
+        ("vllm_additional_config={a: {b: [1, {c: 2}]}}", None),
+        ("vllm_additional_config={}", "maxtext:\n  vllm_additional_config: {}\n"),
+        ("deploy.VOLUMES={/mnt/a.b: c}", "deploy:\n  VOLUMES:\n    /mnt/a.b: c\n"),
+        ("deploy.ENV={A: x, B: z}", "deploy:\n  ENV:\n    A: x\n    B: z\n"),
+    ],
+)
+def test_mappings_are_written_as_they_are_given(value: str, expected: str | None, content: Content) -> None:
+    if expected is None:
+        expected = "maxtext:\n  vllm_additional_config:\n    a:\n      b:\n        - 1\n        - c: 2\n"
+    assert written(content, value) == expected
+
+
+def test_entries_of_one_mapping_are_put_together(content: Content) -> None:
+    expected = "deploy:\n  ENV:\n    B: v\n    A: x\n    C: z\n"
+    assert written(content, "deploy.ENV.B=v", "deploy.ENV={A: x}", "deploy.ENV.C=z") == expected
+
+
+def test_a_sweep_keeps_the_sign_in_the_name(content: Content) -> None:
+    code, out, err = content.run("new", "ling3-flash/new", "steps=1,-1", *SELECTORS)
+    assert (code, out, err) == (
+        0,
+        "wrote experiments/ling3-flash/new-s1.yml\nwrote experiments/ling3-flash/new-s-1.yml\n",
+        "",
+    )
+    assert text(content, "ling3-flash/new-s-1").endswith("maxtext:\n  steps: -1\n")
+
+
+def test_from_a_file_of_comments_keeps_them(content: Content) -> None:
+    content.write("experiments/ling3-flash/base.yml", "# why\n")
+    assert content.run("new", "ling3-flash/new", "--from", "ling3-flash/base", *SELECTORS[:6]).code == 0
+    assert text(content, "ling3-flash/new") == (
+        "# why\nlaunch:\n  model: ling3-flash\n  chips: 64\n  context: 8k\n  environment: test\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "err"),
+    [
+        ("launch: 5\n", ":1:9: launch: must be a mapping of keys\n"),
+        ("launch: {}\nmaxtext: []\n", ":2:10: maxtext: must be a mapping of keys\n"),
+        ("launch: 010\n", None),
+        (
+            "launch: {name: -_}\nmaxtext:\n  run_name: -_\n",
+            ": is written in a way that no edit keeps whole: simplify it, or copy it and change the copy by hand\n",
+        ),
+    ],
+)
+def test_a_source_that_cannot_be_copied_whole_is_refused(source: str, err: str | None, content: Content) -> None:
+    content.write("experiments/ling3-flash/base.yml", source)
+    code, out, found = content.run("new", "ling3-flash/new", "--from", "ling3-flash/base", *SELECTORS)
+    assert (code, out) == (1, "")
+    assert found == f"experiments/ling3-flash/base.yml{err}" if err else "base.yml:1:9: launch: leading zero" in found
+    assert not (content.root / "experiments/ling3-flash/new.yml").exists()
+
+
+def refused(content: Content, *values: str) -> str:
+    before = sorted(content.root.parent.rglob("*"))
+    code, out, err = content.run("new", "ling3-flash/new", *values, *SELECTORS)
+    assert (code, out) == (1, "")
+    assert sorted(content.root.parent.rglob("*")) == before
+    return str(err)
+
+
+NEW = "experiments/ling3-flash/new.yml: "
+
+
+def test_nothing_is_written_through_a_link(content: Content, tmp_path: Path) -> None:
+    folder = content.root / "experiments/ling3-flash"
+    folder.mkdir(parents=True)
+    (folder / "new.yml").symlink_to(tmp_path / "elsewhere.yml")
+    assert refused(content) == f"{NEW}{NEW[:-2]} is a symbolic link: nothing is written through\n"
+    (folder / "new.yml").unlink()
+    folder.rmdir()
+    (tmp_path / "elsewhere").mkdir()
+    folder.symlink_to(tmp_path / "elsewhere")
+    assert refused(content) == f"{NEW}experiments/ling3-flash is a symbolic link: nothing is written through\n"
+
+
+def test_what_stands_in_the_way_is_named_and_nothing_is_written(content: Content) -> None:
+    content.write("experiments/ling3-flash/new-s2.yml", "")
+    there = "experiments/ling3-flash/new-s2.yml: exists already: choose another name\n"
+    assert refused(content, "steps=1,2") == there
+    (content.root / "experiments/ling3-flash/new-s2.yml").unlink()
+    os.mkfifo(content.root / "experiments/ling3-flash/new.yml")
+    assert refused(content) == f"{NEW}cannot be written: {NEW[:-2]} is not a regular file\n"
+    (content.root / "experiments/ling3-flash/new.yml").unlink()
+    (content.root / "experiments/ling3-flash").rmdir()
+    content.write("experiments/ling3-flash", "")
+    assert refused(content) == f"{NEW}cannot be written: experiments/ling3-flash is not a folder\n"

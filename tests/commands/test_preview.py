@@ -98,6 +98,11 @@ def test_what_the_model_file_also_sets_is_an_override(content: Content) -> None:
         (["ling3-flash/run", "steps=many"], "command line: maxtext.steps: "),
         (["ling3-flash/run", 'run_name="\udcff"'], 'command line: run_name: "\\udcff": is not UTF-8 text\n'),
         (["ling3-flash/run", "run_name=\udcff"], "command line: maxtext.run_name: "),
+        (["ling3-flash/run", "--branch", "\udcff"], "command line: launch.branch: is not UTF-8 text\n"),
+        (["ling3-flash/run", "hf_access_token:hunter2"], "command line: hf_access_token... is not KEY=VALUE: "),
+        (["ling3-flash/run", "hf-access-token=hunter2"], "command line: hf-access-token... is not KEY=VALUE: "),
+        (["hf_access_token:hunter2"], "hf_access_token:****: no such experiment\n"),
+        (["ling3-flash/run", "hf_access_token=[hunter2 x"], "command line: hf_access_token: ****\n"),
         (["ling3-flash/rnu"], "ling3-flash/rnu: no such experiment\n    experiments: ling3-flash/run\n"),
     ],
 )
@@ -106,3 +111,23 @@ def test_refused(arguments: list[str], err: str, content: Content) -> None:
     ran = content.run("preview", *arguments)
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith(err)
+    assert "hunter2" not in ran.err
+
+
+def test_keys_start_no_line_and_steer_no_terminal(content: Content) -> None:
+    content.experiment(maxtext={"vllm_additional_config": {"a\n::error::pwned": 1, "\x1b[31mX": 1}})
+    ran = content.run("preview", "ling3-flash/run")
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.split("\n")
+    place = "experiments/ling3-flash/run.yml:9"
+    assert f"vllm_additional_config.a\\n::error::pwned: 1  # {place}" in lines
+    assert f"vllm_additional_config.\\x1b[31mX: 1  # {place}" in lines
+    assert not [line for line in lines if line.startswith("::") or not line.isprintable()]
+
+
+def test_a_secret_that_the_policy_lets_pass_is_not_shown(content: Content) -> None:
+    secret = "abcdef0123456789"
+    content.experiment(maxtext={"hf_access_token": secret}, deploy={"ENV": {"HF_TOKEN": f"{secret}A"}})
+    content.write("presets/policy.yml", "checks:\n  secret: warning\n")
+    ran = content.run("preview", "ling3-flash/run")
+    assert secret not in ran.out + ran.err

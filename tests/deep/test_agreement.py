@@ -130,6 +130,7 @@ def test_every_kind_of_the_table_is_one_the_loader_takes(resolver: Loader, tmp_p
     snapshot = load(VERSION)
     examples: dict[str, tuple[str, Any]] = {
         "quoted-number": ("steps", "8"),
+        "whole-float": ("steps", 8.0),
         "quoted-boolean": ("enable_checkpointing", "true"),
         "number-for-boolean": ("enable_checkpointing", 0),
         "boolean-for-number": ("gradient_accumulation_steps", True),
