@@ -21,7 +21,7 @@ export RUFF_CACHE_DIR := .cache/ruff
 export MYPY_CACHE_DIR := .cache/mypy
 
 .DELETE_ON_ERROR:
-.PHONY: help render check test test-deep test-browser bench yq install clean
+.PHONY: help render check test test-cluster test-deep test-browser bench yq install clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | column -t -s '|'
@@ -42,6 +42,10 @@ test: install ## Every test that needs neither MaxText nor a cluster; ARGS="..."
 
 test-deep: install $(MAXTEXT)/.done ## The tests that load the real MaxText; AGREEMENT_CASES=200 makes it shorter
 	$(VENV)/bin/pytest -m deep -s $(ARGS)
+
+test-cluster: install ## The tests on a real control plane, which the first run builds from source
+	UV=$(abspath $(UV)) $(VENV)/bin/python -m tests.cluster.build
+	REQUIRE_CLUSTER=1 $(VENV)/bin/pytest -m cluster -n 2 $(ARGS)
 
 test-browser: install ## The HTML report in headless Chromium, installed by apt where it is missing
 	@tools/chromium >/dev/null

@@ -17,7 +17,7 @@ ORDER = [
     "maxtext_words", "maxtext_types", "codes", "layers", "tables", "clusters", "extensions", "merge",
     "overrides", "launch", "configure", "accelerators", "mesh", "origins", "checks", "names", "run_spec",
     "policy", "derived", "jobset_schema", "jobset", "run_file", "outputs", "output_checks", "pipeline",
-    "exchange", "rendered_tree", "git", "target", "freeze", "plan", "committed", "compare", "manifests",
+    "exchange", "rendered_tree", "git", "plan", "committed", "compare", "manifests",
     "editor_schema", "validation", "legacy", "report", "deep", "cluster", "results", "train_log", "smoke",
     "cli", "commands", "__main__",
 ]

@@ -44,6 +44,9 @@ _SHARED_FROM = 300
 
 _TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
 _LABEL_VALUE = r"^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$"
+_LABEL_KEY = r"^(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
+_RULE_NAME = r"^[A-Za-z](?:[A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+"""What JobSet's webhook takes as the name of a failure policy rule; the CRD only limits its length."""
 _METADATA: Schema = {
     "type": "object",
     "required": ["name"],
@@ -53,6 +56,7 @@ _METADATA: Schema = {
         "namespace": {"type": "string", "pattern": r"^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$"},
         "labels": {
             "type": "object",
+            "propertyNames": {"pattern": _LABEL_KEY},
             "additionalProperties": {"type": "string", "pattern": _LABEL_VALUE},
         },
         "annotations": _TEXTS,
@@ -106,6 +110,9 @@ def jobset(crd: Schema) -> Schema:
     """Return the schema of a JobSet manifest from its CRD."""
     version = next(entry for entry in crd["spec"]["versions"] if entry["name"] == "v1alpha2")
     spec = strict(version["schema"]["openAPIV3Schema"]["properties"]["spec"])
+    rules = spec["properties"]["failurePolicy"]["properties"]["rules"]
+    rules["uniqueBy"] = {"name": None}
+    rules["items"]["properties"]["name"]["pattern"] = _RULE_NAME
     root: Schema = {
         "type": "object",
         "required": ["apiVersion", "kind", "metadata", "spec"],
