@@ -197,7 +197,7 @@ def _start(experiment: ExperimentFile | None) -> Location:
 
 
 def experiment_data(experiment: ExperimentFile) -> dict[str, object]:
-    """Return the experiment's own data by which a launched run stays frozen.
+    """Return the experiment's own data: its digest in the rendered files tells whether the file said something else.
 
     Left out is what does not change a run's content: attempt, state, supersede, owner and checks.
     """

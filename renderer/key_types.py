@@ -87,7 +87,9 @@ def judge_text(node: Node, path: str, form: Form | None) -> Iterator[Problem]:
 
 
 def _type_problem(node: Node, path: str, kind: Kind) -> Problem:
-    return Problem("value-type", node.at, path, f"must be {kind.value}, not {describe(node)}")
+    numbers = kind in {Kind.INTEGER, Kind.NUMBER} and isinstance(node.value, str)
+    instead = f": write {node.value}" if numbers and node.value.isdecimal() else ""
+    return Problem("value-type", node.at, path, f"must be {kind.value}, not {describe(node)}{instead}")
 
 
 def describe(node: Node) -> str:

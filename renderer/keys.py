@@ -44,7 +44,9 @@ LABEL = Form(
     "a label: at most 63 letters, digits, - _ . with a letter or digit at both ends",
 )
 NAME = Form(r"[A-Za-z0-9][A-Za-z0-9._-]*", "a name: letters, digits, - _ .")
-RUN = Form(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?", "a run's name: lower-case letters, digits and -, first a letter")
+RUN = Form(
+    r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?", "a run's name: at most 63 lower-case letters, digits and -, first a letter"
+)
 
 
 def choice(*words: str) -> Form:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -220,8 +221,10 @@ class Repository:
             if candidate.suffix == ".yml" and is_file(candidate):
                 return candidate.parent.resolve() / candidate.name
         known = sorted(f"{path.parent.name}/{path.stem}" for path in self.experiment_paths()[0])
-        near = [other for other in known if name.rpartition("/")[2].removesuffix(".yml") in other] or known
-        hint = "experiments: " + ", ".join(near[:10]) if near else ""
+        wanted = name.removeprefix("experiments/").removesuffix(".yml")
+        near = get_close_matches(wanted, known) or [other for other in known if wanted.rpartition("/")[2] in other][:10]
+        more = f" and {len(known) - 10} more" if len(known) > 10 else ""
+        hint = f"did you mean {' or '.join(near)}?" if near else f"experiments: {', '.join(known[:10])}{more}"
         return refuse("experiment-missing", Location(name), "no such experiment", hint=hint)
 
     def experiment(self, path: Path, problems: list[Problem]) -> ExperimentFile:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from renderer.outputs import CONFIG_MAP_FILES
 from renderer.scalars import quote
 from renderer.yaml_io import load
 
@@ -30,7 +31,7 @@ def stream(files: Mapping[str, bytes], scripts: Mapping[str, bytes]) -> str:
     documents = [
         _release(name, namespace, queue),
         "\n".join(config_map(volumes["pod"], namespace, scripts)),
-        "\n".join(config_map(volumes["run"], namespace, {key: files[key] for key in ("derive.json", "run.yml")})),
+        "\n".join(config_map(volumes["run"], namespace, {key: files[key] for key in CONFIG_MAP_FILES})),
         held(files["jobset.yml"].decode()).rstrip("\n"),
     ]
     if "watcher.yml" in files:

@@ -8,7 +8,7 @@ from renderer.configure import Configuration
 from renderer.jobset_schema import jobset_problems
 from renderer.location import Location
 from renderer.merge import Leaf, leaves
-from renderer.outputs import Rendered
+from renderer.outputs import CONFIG_MAP_FILES, Rendered
 from renderer.problem import Problem
 from renderer.scalars import write
 
@@ -24,7 +24,7 @@ def check(configuration: Configuration, rendered: Rendered) -> Iterator[Problem]
 
 def _config_map(configuration: Configuration, rendered: Rendered) -> Iterator[Problem]:
     """run.yml and derive.json travel in one ConfigMap."""
-    size = sum(len(rendered.files[name]) for name in ("run.yml", "derive.json"))
+    size = sum(len(rendered.files[name]) for name in CONFIG_MAP_FILES)
     if size <= CONFIG_MAP_BYTES:
         return
     path, leaf = max(leaves(configuration.maxtext), key=_size)

@@ -15,6 +15,8 @@ from renderer.run_spec import Run
 from renderer.yaml_io import load
 
 RUN_FILES = ("derive.json", "jobset.yml", "run.yml", "watcher.yml")
+CONFIG_MAP_FILES = ("derive.json", "run.yml")
+"""What the run's ConfigMap carries into the pod."""
 
 
 @dataclass(frozen=True, slots=True)

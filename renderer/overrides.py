@@ -50,9 +50,14 @@ def parse(arguments: Iterable[str], maxtext_keys: Mapping[str, Entry], problems:
     """Return the command line's layer. A bare key goes to the namespace that knows it."""
     deploy: dict[str, Node] = {}
     maxtext: dict[str, Node] = {}
+    given: set[str] = set()
     for argument in arguments:
         key, text = split(argument)
         namespace, _, name = key.partition(".")
+        bare = name if namespace in {"deploy", "maxtext"} and name else key
+        if bare in given:
+            problems.append(Problem("override-twice", COMMAND_LINE, bare, "given twice: give it once"))
+        given.add(bare)
         if namespace == "deploy" and name:
             _put_deploy(deploy, name, text, problems)
         elif namespace == "maxtext" and name:
@@ -102,9 +107,17 @@ def _wants_text(entry: Entry | None, text: str) -> bool:
     return types <= {"string", "null"} and "string" in types
 
 
+_OPTIONS = {
+    **{key: key for key in ("model", "chips", "context", "owner", "image", "branch", "name")},
+    "environment": "env",
+}
+"""The selectors that are options too, by their key."""
+
+
 def _unknown(key: str, maxtext_keys: Mapping[str, Entry]) -> Problem:
     if key in LAUNCH_KEYS:
-        return Problem("override-unknown", COMMAND_LINE, key, f"is a selector: write --{key}")
+        how = f"write --{_OPTIONS[key]}" if key in _OPTIONS else "write it under launch: in the file"
+        return Problem("override-unknown", COMMAND_LINE, key, f"is a key of launch: {how}")
     near = nearest(key, [*maxtext_keys, *DEPLOY_KEYS])
     hint = f"did you mean {' or '.join(near)}?" if near else ""
     return Problem("override-unknown", COMMAND_LINE, key, "neither MaxText nor deploy: knows this key", hint)

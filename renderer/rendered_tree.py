@@ -68,7 +68,7 @@ def plan(root: Path, files: Mapping[str, bytes], folders: Sequence[str] | None =
     Pod scripts stay as long as any jobset.yml that remains refers to them.
     """
     write = {path: data for path, data in files.items() if not _same(root / path, data)}
-    inside = [path for folder in folders or [FOLDER] for path in existing(root, folder)]
+    inside = [path for folder in ([FOLDER] if folders is None else folders) for path in existing(root, folder)]
     delete = [path for path in inside if path not in files and _RUN_FILE.fullmatch(path)]
     if folders is None or _pods(root, {}, {*write, *delete}) - _pods(root, files, set()):
         present = list(existing(root))  # only now: a large tree takes longer to walk than one run to render
@@ -103,7 +103,7 @@ def inspect(root: Path, files: Mapping[str, bytes], folders: Sequence[str] | Non
                 yield _problem("rendered-edited", path, "was edited by hand")
             else:
                 yield _problem("rendered-stale", path, "is stale: its layers, the template or the renderer changed")
-    for path in (path for folder in folders or [FOLDER] for path in existing(root, folder)):
+    for path in (path for folder in ([FOLDER] if folders is None else folders) for path in existing(root, folder)):
         if path in files:
             continue
         if owned(path):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from renderer.outputs import CONFIG_MAP_FILES
 from renderer.scalars import Value, write
 from renderer.yaml_io import load
 
@@ -61,12 +62,12 @@ def lay_out(files: Mapping[str, bytes], scripts: Mapping[str, bytes], root: Path
     `python` is an interpreter that has MaxText: it stands for the image's, or for what source mode would build.
     """
     container = _container(load(files["jobset.yml"].decode()))
-    for folder, data in (("etc/maxtext", files), ("etc/maxtext-pod", scripts)):
+    mounted = {name: files[name] for name in CONFIG_MAP_FILES}
+    for folder, data in (("etc/maxtext", mounted), ("etc/maxtext-pod", scripts)):
         target = root / folder
         target.mkdir(parents=True)
         for name, content in data.items():
-            if name != "jobset.yml":
-                (target / name).write_bytes(content)
+            (target / name).write_bytes(content)
     run = load(files["run.yml"].decode())
     axes = tuple(key for key in run if key.startswith(("ici_", "dcn_")) and key.endswith("_parallelism"))
     command = [word.replace("/etc/", f"{root}/etc/", 1) for word in container["command"]]

@@ -31,7 +31,7 @@ def parse_step(line: str) -> Step | None:
     return Step(int(match[1]), {name.strip(): float(value) for name, value in _PAIR.findall(match[2])})
 
 
-_CONFIG_ERROR = "MAXTEXT CONFIG ERROR: "
+_CONFIG_ERROR = "CONFIG ERROR: "
 _OWN_WORDS = re.compile(r"bootstrap: failed\b|run_pretrain: (?!D[1-7] |warning: )")
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception)\b")
 _LONGEST = 300

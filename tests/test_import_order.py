@@ -18,7 +18,7 @@ ORDER = [
     "overrides", "launch", "configure", "accelerators", "mesh", "origins", "checks", "names", "run_spec",
     "policy", "derived", "jobset_schema", "jobset", "run_file", "outputs", "output_checks", "pipeline",
     "exchange", "rendered_tree", "git", "plan", "committed", "compare", "manifests",
-    "editor_schema", "validation", "legacy", "report", "deep", "cluster", "results", "train_log", "smoke",
+    "editor_schema", "key_page", "validation", "legacy", "report", "deep", "cluster", "results", "train_log", "smoke",
     "cli", "commands", "__main__",
 ]
 # fmt: on

@@ -120,8 +120,8 @@ def test_time_limit_is_per_start_and_fails_the_run(hours: float | None, content:
     job = manifest(rendered)["spec"]["replicatedJobs"][0]["template"]["spec"]
     assert job.get("activeDeadlineSeconds") == (hours and hours * 3600)
     actions = {rule["name"]: rule["action"] for rule in manifest(rendered)["spec"]["failurePolicy"]["rules"]}
-    limit = {"time-limit": "FailJobSet"} if hours else {}
-    maintenance = {"configuration-error": "FailJobSet", "maintenance": "RestartJobSetAndIgnoreMaxRestarts"}
+    limit = {"time_limit": "FailJobSet"} if hours else {}
+    maintenance = {"configuration_error": "FailJobSet", "maintenance": "RestartJobSetAndIgnoreMaxRestarts"}
     assert actions == {**maintenance, **limit}
 
 

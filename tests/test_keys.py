@@ -146,7 +146,7 @@ def test_a_value_of_the_wrong_form_is_refused(key: str, value: Any, message: str
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("chips", "64", 'must be an integer, not the text "64"'),
+        ("chips", "64", 'must be an integer, not the text "64": write 64'),
         ("chips", 0, "0 is out of range: must be at least 1"),
         ("environment", "staging", '"staging" is not prod or test'),
         (
@@ -162,7 +162,7 @@ def test_a_value_of_the_wrong_form_is_refused(key: str, value: Any, message: str
         ("branch", "x.lock", '"x.lock" is not the name of a git branch'),
         ("commit", "0" * 41, f'"{"0" * 41}" is not a commit: 40 hex digits'),
         ("commit", "abc", '"abc" is not a commit: 40 hex digits'),
-        ("name", "Run", '"Run" is not a run\'s name: lower-case letters, digits and -, first a letter'),
+        ("name", "Run", '"Run" is not a run\'s name: at most 63 lower-case letters, digits and -, first a letter'),
         ("attempt", 100, "100 is out of range: must be at most 99"),
         ("attempt", 0, "0 is out of range: must be at least 1"),
         ("supersede", "both", '"both" is not keep or stop'),

@@ -56,12 +56,13 @@ def test_assignment(argument: str, deploy: dict[str, Any], maxtext: dict[str, An
     assert parsed(argument) == (deploy, maxtext, [])
 
 
-def test_later_assignments_win_and_mappings_gather() -> None:
-    assert parsed("steps=1", "steps=2", "ENV.A=1", "ENV.B=2", "ENV.A=3") == (
-        {"ENV": {"A": "3", "B": "2"}},
-        {"steps": 2},
-        [],
-    )
+def test_mappings_gather() -> None:
+    assert parsed("ENV.A=1", "steps=2", "ENV.B=2") == ({"ENV": {"A": "1", "B": "2"}}, {"steps": 2}, [])
+
+
+@pytest.mark.parametrize("again", ["steps=2", "maxtext.steps=2"])
+def test_a_key_given_twice_is_refused(again: str) -> None:
+    assert parsed("steps=1", again)[2] == ["command line: steps: given twice: give it once"]
 
 
 def test_remove_takes_a_key_out() -> None:
@@ -77,7 +78,9 @@ def test_remove_takes_a_key_out() -> None:
             "learnign_rate=1",
             "command line: learnign_rate: neither MaxText nor deploy: knows this key\n    did you mean learning_rate",
         ),
-        ("chips=64", "command line: chips: is a selector: write --chips"),
+        ("chips=64", "command line: chips: is a key of launch: write --chips"),
+        ("environment=prod", "command line: environment: is a key of launch: write --env"),
+        ("attempt=2", "command line: attempt: is a key of launch: write it under launch: in the file"),
         ("zzzzzz=1", "command line: zzzzzz: neither MaxText nor deploy: knows this key"),
         ("steps=[1", "command line: steps: [1: while parsing a flow sequence, did not find expected ',' or ']'"),
         ('run_name="a', 'command line: run_name: "a: while scanning a quoted scalar, found unexpected end of stream'),

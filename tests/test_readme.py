@@ -18,7 +18,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     for folder in ("presets", "datasets", "experiments"):
-        shutil.copytree(ROOT / folder, tmp_path / folder)
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("my-first.yml"))
     return tmp_path
 
 

@@ -476,3 +476,11 @@ def test_refused_error_carries_its_problem(content: Content, tmp_path: Path) -> 
     with pytest.raises(RefusedError) as refused:
         commit(content.root, Changes({"rendered/x": b""}, ()))
     assert [problem.code for problem in refused.value.problems] == ["rendered-link"]
+
+
+def test_nothing_named_means_nothing_deleted(content: Content) -> None:
+    """An empty list of folders is not the whole tree."""
+    content.experiment("one")
+    rendered(content)
+    assert not plan(content.root, {}, [])
+    assert list(inspect(content.root, {}, [])) == []

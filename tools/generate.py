@@ -12,6 +12,7 @@ from pathlib import Path
 
 from renderer.codes import page
 from renderer.editor_schema import schemas
+from renderer.key_page import keys_page
 from renderer.layers import Repository
 from renderer.report import codec
 
@@ -21,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 def generated(root: Path) -> dict[str, str]:
     """Return the text of every generated file by its path under `root`."""
     generated_schemas = {**schemas(Repository(root)), "schemas/report.schema.json": codec.published()}
-    return {"docs/checks.md": page(), **generated_schemas}
+    return {"docs/checks.md": page(), "docs/keys.md": keys_page(), **generated_schemas}
 
 
 def main() -> int:

@@ -80,12 +80,16 @@ def _product(configuration: Configuration, written: Mapping[str, int], devices: 
     else:
         message = f"the ici axes multiply to {product} = {known}, but the slice has {devices} devices"
     lines = [_factor(configuration, key, size) for key, size in factors.items()]
-    splits = [" ".join(f"{key}={size}" for key, size in split.items()) for split in _nearest(factors, devices)]
+    splits = [_changes(factors, split) for split in _nearest(factors, devices)]
     if splits:
-        lines.append("splits that fit, the nearest first: " + "; ".join(splits))
+        lines.append("fits with " + ", or with ".join(splits))
     leaf = _highest(configuration, factors)
     path = "maxtext." + next((key for key in factors if configuration.leaf("maxtext", key) is leaf), "ici_*")
     return Problem("parallelism-product", leaf.at if leaf else configuration.start, path, message, "\n".join(lines))
+
+
+def _changes(factors: Mapping[str, int], split: Mapping[str, int]) -> str:
+    return " and ".join(f"{key}: {size}" for key, size in split.items() if size != factors[key])
 
 
 def _factor(configuration: Configuration, key: str, size: int) -> str:

@@ -99,7 +99,6 @@ LAYERS: tuple[Code, ...] = (
         "stray-file",
         "Something under experiments/ is not an experiment and would be ignored silently.",
         "Rename it to <name>.yml in its model's folder, or move it away.",
-        adjustable=True,
     ),
     Code(
         "merge-clash",

@@ -101,7 +101,7 @@ CONTENT: tuple[Code, ...] = (
     Code("env-maxtext", "An ENV entry M_..., which would override run.yml silently.", "Write the key under maxtext:."),
     Code("env-xla-flags", "A TPU flag in ENV.XLA_FLAGS.", "Move it to deploy.LIBTPU_INIT_ARGS."),
     Code("env-size", "A variable longer than Linux passes to a program (128 KiB).", "Put it into a file."),
-    Code("flag-placement", "A flag under LIBTPU_INIT_ARGS that libtpu does not know.", "Delete it.", adjustable=True),
+    Code("flag-placement", "A flag for GPUs or CPUs stands under LIBTPU_INIT_ARGS.", "Delete it.", adjustable=True),
     Code("label", "A value becomes a label and does not fit.", "Shorten it to 63 letters, digits, - _ ."),
     Code(
         "run-name",

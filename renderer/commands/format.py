@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from renderer.cli import OK, PROBLEMS, App
+from renderer.commands.options import say
 from renderer.content_files import outside, read_bytes, real, unwritable
 from renderer.layers import Repository
 from renderer.problem import Problem, RefusedError
@@ -33,7 +34,7 @@ def command(app: App, files: tuple[Path, ...], check: bool) -> int:
     if problems:
         raise RefusedError(dict.fromkeys(problems))
     for path, new in changes.items():
-        click.echo(
+        say(
             f"{repository.label(path)}: {'is not in its stable form; run renderer format' if check else 'formatted'}",
             err=check,
         )

@@ -16,6 +16,7 @@ from renderer.cli import OK, App
 from renderer.commands.options import DAMAGED, damaged
 from renderer.layers import ENVIRONMENTS, Repository
 from renderer.location import Location
+from renderer.names import sealed
 from renderer.outputs import RUN_FILES, without_derived
 from renderer.problem import refuse
 from renderer.yaml_io import MAX_DEPTH, load
@@ -36,9 +37,12 @@ def command(app: App, experiment: str) -> int:
 
     The files under rendered/ are printed as they are: what was reviewed is what is applied. Use it as
     renderer manifests EXPERIMENT | kubectl apply --server-side -f -
+    The first lines, which kubectl passes over, say how to release the run.
     """
     repository = Repository(app.root)
     run = rendered_run(repository, experiment)
+    if not sealed(run.files):
+        refuse("rendered-edited", Location(f"{run.folder}/jobset.yml"), "was edited by hand; run renderer render")
     try:
         stream = manifests.stream(run.files, pod_scripts(repository, run.files))
     except DAMAGED as error:

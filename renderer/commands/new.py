@@ -14,7 +14,7 @@ import click
 from renderer import policy
 from renderer.checks.launch import needed
 from renderer.cli import OK, App
-from renderer.commands.options import checkout_branch, selector_nodes, selectors, show
+from renderer.commands.options import checkout_branch, say, selector_nodes, selectors, show
 from renderer.configure import Configurator
 from renderer.content_files import create, exists, read_bytes, unwritable
 from renderer.layers import NAME, Layer, Repository
@@ -65,7 +65,7 @@ def command(app: App, /, experiment: str, values: tuple[str, ...], source: str |
     _check(repository, files)
     create(files)
     for path in files:
-        click.echo(f"wrote {repository.label(path)}")
+        say(f"wrote {repository.label(path)}")
     return OK
 
 

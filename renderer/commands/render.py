@@ -34,12 +34,12 @@ def command(app: App, experiments: tuple[str, ...], check: bool) -> int:
     batch = _render(repository, experiments)
     files = rendered_tree.desired(result.rendered for result in batch.results)
     folders = _folders(batch) if experiments else None
-    changes = rendered_tree.plan(repository.root, files, folders)
     show(batch.problems)
     if check:
         problems = list(rendered_tree.inspect(repository.root, files, folders))
         show(problems)
         return _verdict(batch, len(problems))
+    changes = rendered_tree.plan(repository.root, files, folders)
     states = _states(repository.root, batch, changes)
     rendered_tree.commit(repository.root, changes)
     if not experiments:

@@ -13,7 +13,7 @@ from renderer.commands.options import find, say, say_json
 from renderer.layers import Repository
 from renderer.problem import Problem, RefusedError, errors
 
-LEVEL_2 = "level 1 only: MaxText's rules between keys are judged by its own loader (level 2)"
+LEVEL_2 = "MaxText's rules between keys are judged when it starts"
 
 
 @click.command("validate")

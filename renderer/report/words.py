@@ -89,7 +89,7 @@ def blast(impact: Impact) -> str:
         said += f"; {number(impact.earlier)} differ only by earlier edits"
     if impact.invalid:
         said += f"; {number(impact.invalid)} could no longer be rendered"
-    return f"{said}. They stay as they are: a refresh or a content edit takes the new values."
+    return f"{said}. They stay as rendered until someone renders them again."
 
 
 def number(value: int) -> str:

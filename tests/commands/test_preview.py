@@ -103,7 +103,7 @@ def test_what_the_model_file_also_sets_is_an_override(content: Content) -> None:
         (["ling3-flash/run", "hf-access-token=hunter2"], "command line: hf-access-token... is not KEY=VALUE: "),
         (["hf_access_token:hunter2"], "hf_access_token:****: no such experiment\n"),
         (["ling3-flash/run", "hf_access_token=[hunter2 x"], "command line: hf_access_token: ****\n"),
-        (["ling3-flash/rnu"], "ling3-flash/rnu: no such experiment\n    experiments: ling3-flash/run\n"),
+        (["ling3-flash/rnu"], "ling3-flash/rnu: no such experiment\n    did you mean ling3-flash/run?\n"),
     ],
 )
 def test_refused(arguments: list[str], err: str, content: Content) -> None:

@@ -55,7 +55,7 @@ def test_all_problems_of_all_experiments_at_once(content: Content) -> None:
 def test_unknown_experiments_are_all_named(content: Content) -> None:
     content.experiment("one")
     assert content.run("render", "ling3-flash/two", "ling3-flash/one", "three").err == (
-        "ling3-flash/two: no such experiment\n    experiments: ling3-flash/one\n"
+        "ling3-flash/two: no such experiment\n    did you mean ling3-flash/one?\n"
         "three: no such experiment\n    experiments: ling3-flash/one\n"
     )
 
