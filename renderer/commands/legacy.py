@@ -155,6 +155,8 @@ def record_command(
     """
     repository, folder = Repository(app.root), to or app.root / FOLDER / "recordings"
     found = accept.launchers(launcher, pattern, expect)
+    if pair:
+        _refuse_pair(len(found), folder, app.root)
     options = Options(
         checkout=checkout or (launcher.parent if launcher.is_file() else launcher),
         arguments=arguments,
@@ -172,14 +174,16 @@ def record_command(
         what = (len(one.data["commands"]), len(one.data["objects"]), len(one.data["pod"]["trainer"]))
         click.echo("{}: {} commands, {} objects, {} words of the trainer".format(written, *what))
         if pair:
-            accept.pair(app.root, pair, _inside(written.resolve(), (app.root / FOLDER).resolve()))
+            accept.pair(app.root, pair, written.resolve().relative_to((app.root / FOLDER).resolve()).as_posix())
     return OK
 
 
-def _inside(path: Path, folder: Path) -> str:
-    if not path.is_relative_to(folder):
+def _refuse_pair(count: int, folder: Path, root: Path) -> None:
+    """Refuse, before anything is recorded, what would leave a snapshot and no pair."""
+    if count > 1:
+        raise click.UsageError("--pair takes one launcher: an experiment has one recording")
+    if not folder.resolve().is_relative_to((root / FOLDER).resolve()):
         raise click.UsageError(f"--pair needs the snapshot in {FOLDER}/: leave --to out")
-    return path.relative_to(folder).as_posix()
 
 
 def _variable(text: str) -> tuple[str, str]:

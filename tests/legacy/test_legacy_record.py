@@ -267,6 +267,16 @@ def test_one_command_replaces_a_reconstruction(tmp_path: Path) -> None:
     ]
 
 
+def test_what_cannot_be_paired_is_refused_before_anything_is_recorded(tmp_path: Path) -> None:
+    launcher = RECONSTRUCTION / "scripts/submit_ling3_flash_64chips_job.sh"
+    to = tmp_path / "elsewhere"
+    words = ("--checkout", str(RECONSTRUCTION), "--pair", "ling3-flash/align-smoke-64", "--to", str(to))
+    code, out, err = run(tmp_path, "legacy", "record", str(launcher), *words)
+    assert (code, out) == (2, "")
+    assert "Error: --pair needs the snapshot in tests/legacy/: leave --to out" in err
+    assert not to.exists()
+
+
 def test_the_guide_names_every_kind_of_waiver() -> None:
     guide = (ROOT / "docs/legacy.md").read_text(encoding="utf-8")
     assert [kind for kind in KINDS if f"| `{kind}` |" not in guide] == []
