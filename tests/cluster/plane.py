@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cluster import components
-from tests.cluster.api import Api, ApiError, Object
+from tests.cluster.api import Api, ApiError, Object, jobsets
 from tests.cluster.build import UNITS, program
 from tests.cluster.components import ADMIN, Site
 from tests.cluster.ports import reserved
@@ -108,7 +108,32 @@ def _start(site: Site, *, kueue: bool) -> tuple[Path, Api]:
         site.running.wait(name, lambda url=url: _responds(url))  # type: ignore[misc]
     for name in modules:
         _install_webhooks(site, api, name)
+    site.running.wait("JobSet's webhooks", lambda: _admits(api))
     return kubeconfig, api
+
+
+_PROBE = {
+    "apiVersion": "jobset.x-k8s.io/v1alpha2",
+    "kind": "JobSet",
+    "metadata": {"name": "probe"},
+    "spec": {
+        "replicatedJobs": [
+            {
+                "name": "probe",
+                "template": {"spec": {"template": {"spec": {"containers": [{"name": "probe", "image": "probe"}]}}}},
+            }
+        ]
+    },
+}
+
+
+def _admits(api: Api) -> bool:
+    """Whether the webhooks answer: a controller says that it is ready before it serves them."""
+    try:
+        api.create(jobsets("default"), _PROBE, dryRun="All")
+    except (ApiError, OSError):
+        return False
+    return True
 
 
 def _folder(name: str) -> Path:
