@@ -47,7 +47,7 @@ class _Commands(click.Group):
     """Loads a command's module only when it is called, so that help and small commands start fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return [name for name in COMMANDS if (Path(__file__).parent / "commands" / f"{_module(name)}.py").is_file()]
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:

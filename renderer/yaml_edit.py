@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from ruamel.yaml.comments import CommentedMap
 
+from renderer.keys import LAUNCH_KEYS
 from renderer.location import Location
 from renderer.problem import Problem, RefusedError, refuse
 from renderer.scalars import Value
@@ -20,8 +21,6 @@ from renderer.yaml_io import plain, read
 from renderer.yaml_round_trip import dump, load, put, quoted, reorder, safe
 
 SECTIONS = ("launch", "deploy", "maxtext", "checks")
-_LAUNCH: tuple[str, ...] = ("model", "chips", "context", "environment", "owner", "image", "branch", "commit", "name")
-_LAUNCH += ("resume", "attempt", "supersede", "state")
 Keys = tuple[str, ...]
 """The keys that lead to a value: text between dots would not say whether a.b is one key or two."""
 
@@ -186,7 +185,7 @@ def _round_trip(text: str, *, top: bool, launch: bool) -> str | None:
         if top:
             reorder(tree, SECTIONS)
         if launch and isinstance(tree.get("launch"), CommentedMap):
-            reorder(tree["launch"], _LAUNCH)
+            reorder(tree["launch"], tuple(LAUNCH_KEYS))
         return _tidy(dump(tree))
     except Exception:  # it fails with IndexError, NotImplementedError and others
         return None

@@ -13,7 +13,7 @@ from content import SHIPPED
 # fmt: off
 ORDER = [
     "location", "scalars", "secrets", "problem", "yaml_io", "content_files", "yaml_comments", "yaml_round_trip",
-    "yaml_edit", "key_types", "keys", "schema_shapes", "schema", "schema_script", "schema_update",
+    "key_types", "keys", "yaml_edit", "schema_shapes", "schema", "schema_script", "schema_update",
     "maxtext_words", "maxtext_types", "codes", "layers", "tables", "clusters", "extensions", "merge",
     "overrides", "launch", "configure", "accelerators", "mesh", "origins", "checks", "names", "run_spec",
     "policy", "derived", "jobset_schema", "jobset", "run_file", "outputs", "output_checks", "pipeline",

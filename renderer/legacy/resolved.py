@@ -10,7 +10,7 @@ from typing import Any
 from renderer.legacy.values import read_argument, typed
 from renderer.location import Location
 from renderer.problem import refuse
-from renderer.schema import Snapshot, trainer_module
+from renderer.schema import Snapshot
 
 TRAINERS = ("MaxText.train", "maxtext.trainers.pre_train.train")
 """The programs whose arguments are MaxText's, by version (as the public recipes start them)."""
@@ -118,8 +118,3 @@ def program(words: list[str], source: str) -> tuple[str, str, list[str]]:
 def trainer(module: str) -> str:
     """Return the module without `src.`: the same file, started from the checkout's root instead of installed."""
     return module.removeprefix("src.")
-
-
-def expected_module(version: str) -> str:
-    """Return the module that our pods start with this MaxText."""
-    return trainer_module(version)
