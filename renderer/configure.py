@@ -15,6 +15,7 @@ from renderer.launch import Launch
 from renderer.layers import NAME, ExperimentFile, Layer, Repository, Selection
 from renderer.location import COMMAND_LINE, Location
 from renderer.merge import Leaf, Tree, merge
+from renderer.names import digest
 from renderer.problem import Problem
 from renderer.schema import Snapshot
 from renderer.yaml_io import Node
@@ -199,18 +200,26 @@ def _start(experiment: ExperimentFile | None) -> Location:
 def experiment_data(experiment: ExperimentFile) -> dict[str, object]:
     """Return the experiment's own data: its digest in the rendered files tells whether the file said something else.
 
-    Left out is what does not change a run's content: attempt, state, supersede, owner and checks.
+    Left out is what does not change a run's content: attempt, state, supersede, owner, checks, and the name, so that a
+    renamed file may keep its run.
     """
-    launch = {
-        key: node.value
-        for key, node in experiment.launch.items()
-        if key not in {"attempt", "state", "supersede", "owner"}
-    }
+    launch = {key: node.value for key, node in experiment.launch.items() if key not in _NO_CONTENT}
     return {
         "launch": launch,
         "deploy": _data(experiment.layer.deploy),
         "maxtext": _data(experiment.layer.maxtext),
     }
+
+
+def own_digest(experiment: ExperimentFile) -> str:
+    """Return the digest of the experiment's own data, empty for a file that has none."""
+    try:
+        return digest(experiment_data(experiment))
+    except (TypeError, ValueError):  # a mapping where launch: takes a single value
+        return ""
+
+
+_NO_CONTENT = frozenset({"attempt", "state", "supersede", "owner", "name"})
 
 
 def _data(entries: Mapping[str, Node]) -> dict[str, object]:

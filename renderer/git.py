@@ -54,9 +54,14 @@ class Git:
         done = self._call("merge-base", "--is-ancestor", old, new)
         return None if done is None or done.returncode > 1 else done.returncode == 0
 
-    def tree(self, commit: str, folder: str) -> dict[str, str]:
-        """Return the blob of every file below `folder` at `commit`, by path."""
-        out = self._run("ls-tree", "-r", "-z", commit, "--", folder) or b""
+    def fork(self, base: str) -> str | None:
+        """Return the commit where what is checked out left commit `base`; nothing where the history is too short."""
+        out = self._run("merge-base", base, "HEAD")
+        return out.decode().strip() if out else None
+
+    def tree(self, commit: str, *folders: str) -> dict[str, str]:
+        """Return the blob of every file below `folders` at `commit`, by path."""
+        out = self._run("ls-tree", "-r", "-z", commit, "--", *folders) or b""
         found = {}
         for entry in out.split(b"\0")[:-1]:
             about, _, path = entry.partition(b"\t")

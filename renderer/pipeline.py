@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from renderer import checks, derived, names, output_checks, outputs, policy
+from renderer import checks, collisions, derived, freeze, launch, names, output_checks, outputs, policy
 from renderer.accelerators import Slice
 from renderer.checks.launch import needed
 from renderer.checks.topology import slice_of
+from renderer.collisions import Identity
 from renderer.configure import Configuration, Configurator
+from renderer.freeze import Frozen
 from renderer.layers import Repository
+from renderer.location import Location
 from renderer.mesh import global_batch, mesh
 from renderer.outputs import Rendered
 from renderer.policy import Policy
 from renderer.problem import Problem, RefusedError, errors
 from renderer.run_spec import specify
+from renderer.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +37,64 @@ class Batch:
 
     results: tuple[Result, ...]
     problems: tuple[Problem, ...]
+    frozen: tuple[Frozen, ...] = ()
 
 
-def render_paths(repository: Repository, paths: Iterable[Path], problems: Iterable[Problem] = ()) -> Batch:
-    """Render the experiments at `paths` in memory. Raises RefusedError with all problems of all of them."""
+def render_paths(
+    repository: Repository, paths: Iterable[Path], problems: Iterable[Problem] = (), target: Target | None = None
+) -> Batch:
+    """Render the experiments at `paths` in memory; with `target`, its runs stay as they are where they may.
+
+    Raises RefusedError with all problems of all of them.
+    """
     found = list(problems)
     rules = policy.load(repository.root, found)
     configurator = Configurator(repository)
-    results = []
+    results: list[Result] = []
+    frozen: list[Frozen] = []
     for path in paths:
-        result = _one(configurator, rules, path, found)
-        if result:
+        kept = _kept(configurator, rules, path, target, found) if target else None
+        result = kept or _fresh(configurator, rules, path, found)
+        if isinstance(result, Result):
             results.append(result)
-    found.extend(_collisions(results))
+        elif isinstance(result, Frozen):
+            frozen.append(result)
+    found.extend(collisions.check([*map(freeze.identity, frozen), *map(_identity, results)]))
     found = policy.apply(rules, dict.fromkeys(found))
     if errors(found):
         raise RefusedError(found)
-    return Batch(tuple(results), tuple(found))
+    return Batch(tuple(results), tuple(found), tuple(frozen))
 
 
-def _one(configurator: Configurator, rules: Policy, path: Path, problems: list[Problem]) -> Result | None:
-    configuration = configure(configurator, path, problems)
-    if configuration is None:
+def _kept(
+    configurator: Configurator, rules: Policy, path: Path, target: Target, problems: list[Problem]
+) -> Frozen | Result | None:
+    """Return the run that an experiment keeps, nothing where it is to be rendered or has errors of its own.
+
+    A fresh rendering of a frozen run is legal too, if that is what lies on disk: somebody asked for it.
+    """
+    found: list[Problem] = []
+    experiment = configurator.read(path, found)
+    intent = launch.parse(experiment.launch, Location(experiment.file), found)
+    if intent is None or errors(found) or (intent.environment == "prod" and not intent.owner):
         return None
-    return judge(configuration, rules, problems)
+    forms = freeze.legal(experiment, intent, target)
+    if not forms:
+        return None
+    disk = target.disk(forms[0].folder)
+    kept = next((form for form in forms if form.files == disk), None)
+    if kept:
+        return kept
+    fresh = _fresh(configurator, rules, path, found)
+    if fresh and fresh.rendered.files == disk:
+        problems.extend(found)
+        return fresh
+    return forms[0]
+
+
+def _fresh(configurator: Configurator, rules: Policy, path: Path, problems: list[Problem]) -> Result | None:
+    configuration = configure(configurator, path, problems)
+    return judge(configuration, rules, problems) if configuration else None
 
 
 def judge(
@@ -107,49 +144,17 @@ def fits(configuration: Configuration) -> Iterator[Problem]:
         yield Problem("name-too-long", configuration.launch.place("name"), "launch.name", message, hint)
 
 
-def _collisions(results: Iterable[Result]) -> Iterator[Problem]:
-    """Yield a problem for two experiments that share a name or would write into one directory."""
-    seen: dict[tuple[str, ...], Configuration] = {}
-    for result in results:
-        run, configuration = result.rendered.run, result.configuration
-        place = configuration.launch.places.get("name") or configuration.start
-        for key, code, message in (
-            (
-                ("experiment", run.model, names.label(run.name)),
-                "name-twice",
-                f"the name {names.label(run.name)} is taken",
-            ),
-            (
-                ("object", result.rendered.names.object),
-                "name-twice",
-                f"the name {result.rendered.names.object} is taken",
-            ),
-            (
-                _output(result),
-                "output-twice",
-                f"run_name {result.rendered.names.run} and its output directory are taken",
-            ),
-        ):
-            other = seen.setdefault(key, configuration)
-            if other is not configuration and not _resumes(configuration, other):
-                yield Problem(
-                    code,
-                    place,
-                    "launch.name" if code == "name-twice" else "maxtext.run_name",
-                    f"{message} by {other.file}",
-                )
-                break
-
-
-def _output(result: Result) -> tuple[str, ...]:
-    """Return the folder a run writes to, however it is spelt."""
-    names = result.rendered.names
-    return ("output", posixpath.normpath(f"/{names.base_output_directory.removeprefix('gs://')}/{names.run}"))
-
-
-def _resumes(one: Configuration, other: Configuration) -> bool:
-    """Whether one of the two continues the other's checkpoints; two that continue the same run collide."""
-    return bool(one.launch.resume) != bool(other.launch.resume)
+def _identity(result: Result) -> Identity:
+    run, configuration, found = result.rendered.run, result.configuration, result.rendered.names
+    return Identity(
+        file=configuration.file,
+        place=configuration.launch.places.get("name") or configuration.start,
+        experiment=(run.model, names.experiment_label(run.name)),
+        object=found.object,
+        run_name=found.run,
+        base_output_directory=found.base_output_directory,
+        resume=configuration.launch.resume or "",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,22 +7,24 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from renderer import exchange, names
+from renderer.freeze import Frozen
 from renderer.location import Location
-from renderer.outputs import RUN_FILES, Rendered, pod_files
+from renderer.outputs import RUN_FILES, Rendered, pod_digest, pod_files
 from renderer.problem import Problem, refuse
+from renderer.run_text import POD_DIGEST
+from renderer.target import Target
 
 FOLDER = "rendered"
 STAGING = ".renderer-staging-"
 """How the folders begin in which a new tree is built."""
 _RUN_FILE = re.compile(rf"{FOLDER}/(?:prod|test)/[^/]+/[^/]+/(?:{'|'.join(map(re.escape, RUN_FILES))})")
 _POD_FILE = re.compile(rf"{FOLDER}/_pod/([0-9a-f]{{12}})/[^/]+")
-_POD_REFERENCE = re.compile(rb'- name: pod\n +configMap:\n +name: "pod-([0-9a-f]{12})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,16 @@ def desired(runs: Iterable[Rendered]) -> dict[str, bytes]:
     """Return every file that `runs` consist of, the pod scripts included, by path under the root."""
     files = {f"{run.folder}/{name}": data for run in runs for name, data in run.files.items()}
     return {**files, **pod_files()} if files else files
+
+
+def kept(runs: Iterable[Frozen], target: Target) -> dict[str, bytes]:
+    """Return every file that frozen `runs` consist of, with the pod scripts they were reviewed with."""
+    files = {f"{run.folder}/{name}": data for run in runs for name, data in run.files.items()}
+    jobsets = (data for path, data in files.items() if path.endswith("/jobset.yml"))
+    pods = {match.decode() for data in jobsets for match in POD_DIGEST.findall(data)}
+    for pod in sorted(pods):
+        files.update(pod_files() if pod == pod_digest() else target.scripts(f"{FOLDER}/_pod/{pod}"))
+    return files
 
 
 def existing(root: Path, below: str = FOLDER) -> Iterator[str]:
@@ -87,13 +99,19 @@ def _pods(root: Path, files: Mapping[str, bytes], remaining: set[str]) -> set[st
     jobsets = [data for path, data in files.items() if path.endswith("/jobset.yml")]
     others = [root / path for path in remaining - set(files) if path.endswith("/jobset.yml")]
     jobsets += [path.read_bytes() for path in others if path.is_file()]
-    return {match.decode() for data in jobsets for match in _POD_REFERENCE.findall(data)}
+    return {match.decode() for data in jobsets for match in POD_DIGEST.findall(data)}
 
 
-def inspect(root: Path, files: Mapping[str, bytes], folders: Sequence[str] | None = None) -> Iterator[Problem]:
+def inspect(
+    root: Path,
+    files: Mapping[str, bytes],
+    folders: Sequence[str] | None = None,
+    frozen: Collection[str] = (),
+) -> Iterator[Problem]:
     """Yield a problem per file under rendered/ that is missing, edited by hand, stale, orphaned or not the renderer's.
 
-    With `folders`, files that `files` does not name are looked for in these only.
+    With `folders`, files that `files` does not name are looked for in these only. `frozen` are the folders of runs that
+    stay as they were reviewed.
     """
     for path, data in sorted(files.items()):
         if not (root / path).is_file():
@@ -101,6 +119,10 @@ def inspect(root: Path, files: Mapping[str, bytes], folders: Sequence[str] | Non
         elif not _same(root / path, data):
             if _edited(root, path):
                 yield _problem("rendered-edited", path, "was edited by hand")
+            elif path.rpartition("/")[0] in frozen:
+                yield _problem(
+                    "rendered-frozen", path, "is not as reviewed, and its experiment's content did not change"
+                )
             else:
                 yield _problem("rendered-stale", path, "is stale: its layers, the template or the renderer changed")
     for path in (path for folder in ([FOLDER] if folders is None else folders) for path in existing(root, folder)):

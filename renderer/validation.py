@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
-from renderer import checks, clusters, policy
+from renderer import checks, clusters, policy, target
 from renderer.configure import Configurator
 from renderer.layers import ENVIRONMENTS, Repository, Selection
 from renderer.location import COMMAND_LINE, Location
@@ -15,22 +16,36 @@ from renderer.problem import Problem, RefusedError
 from renderer.yaml_io import Node
 
 
-def of_experiments(repository: Repository, paths: Iterable[Path], problems: Iterable[Problem] = ()) -> list[Problem]:
+class Judged(NamedTuple):
+    """What experiments came to: their problems, and how many of their runs are frozen, so that they have none."""
+
+    problems: list[Problem]
+    frozen: int = 0
+
+
+def of_experiments(repository: Repository, paths: Iterable[Path], problems: Iterable[Problem] = ()) -> Judged:
     """Return every problem of the experiments at `paths`, rendered in memory, after `problems`."""
+    chosen = list(paths)
     try:
-        return list(render_paths(repository, paths, problems).problems)
+        batch = render_paths(repository, chosen, problems, target.find(repository, chosen))
     except RefusedError as error:
-        return list(error.problems)
+        return Judged(list(error.problems))
+    return Judged(list(batch.problems), len(batch.frozen))
 
 
-def of_everything(repository: Repository) -> list[Problem]:
-    """Return every problem of all experiments, stray files, presets, policy.yml and clusters.yml, each once."""
-    paths, strays = repository.experiment_paths()
-    found = of_experiments(repository, paths, strays)
-    rules = policy.load(repository.root, [])  # its problems are among those of the experiments
+def of_everything(repository: Repository) -> Judged:
+    """Return every problem of all experiments, stray files and what experiments share, each once."""
+    judged = of_experiments(repository, *repository.experiment_paths())
+    return Judged(list(dict.fromkeys([*judged.problems, *of_shared(repository)])), judged.frozen)
+
+
+def of_shared(repository: Repository) -> list[Problem]:
+    """Return every problem of presets, policy.yml and clusters.yml."""
+    found: list[Problem] = []
+    rules = policy.load(repository.root, found)
     found += policy.apply(rules, of_presets(repository))
     clusters.load(repository.root, found)
-    return list(dict.fromkeys(found))
+    return found
 
 
 def of_presets(repository: Repository) -> list[Problem]:

@@ -190,7 +190,7 @@ def test_own_digest_ignores_what_does_not_change_a_run(content: Content) -> None
     before = own_digest(content, path)
     path.write_text("# a comment\n" + path.read_text())
     assert own_digest(content, path) == before
-    changed = {"attempt": 2, "state": "stopped", "supersede": "keep", "owner": "others"}
+    changed = {"attempt": 2, "state": "stopped", "supersede": "keep", "owner": "others", "name": "other"}
     for key, value in changed.items():
         path = content.experiment(
             launch={key: value}, maxtext={"learning_rate": 1e-4, "steps": 5}, promises={"global_batch": 256}
@@ -203,7 +203,6 @@ def test_own_digest_ignores_what_does_not_change_a_run(content: Content) -> None
     [
         {"launch": {"branch": "other"}},
         {"launch": {"commit": "0" * 40}},
-        {"launch": {"name": "other"}},
         {"launch": {"resume": "other"}},
         {"launch": {"environment": "prod"}},
         {"deploy": {"K8S_MAX_RESTARTS": 4}},

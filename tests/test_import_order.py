@@ -15,11 +15,11 @@ ORDER = [
     "location", "scalars", "secrets", "problem", "yaml_io", "content_files", "yaml_comments", "yaml_round_trip",
     "key_types", "keys", "yaml_edit", "schema_shapes", "schema", "schema_script", "schema_update",
     "maxtext_words", "maxtext_types", "codes", "layers", "tables", "clusters", "extensions", "merge",
-    "overrides", "launch", "configure", "accelerators", "mesh", "origins", "checks", "names", "run_spec",
-    "policy", "derived", "jobset_schema", "jobset", "run_file", "outputs", "output_checks", "pipeline",
-    "exchange", "rendered_tree", "git", "plan", "committed", "compare", "manifests",
-    "editor_schema", "key_page", "validation", "legacy", "report", "deep", "cluster", "results", "train_log", "smoke",
-    "cli", "commands", "__main__",
+    "overrides", "launch", "names", "configure", "accelerators", "mesh", "origins", "checks", "run_spec",
+    "policy", "derived", "jobset_schema", "jobset", "run_file", "outputs", "output_checks", "run_text", "git", "plan",
+    "committed", "target", "collisions", "freeze", "pipeline", "exchange", "rendered_tree", "run_rows", "run_table",
+    "integrity", "rendered_run", "affected", "compare", "manifests", "editor_schema", "key_page", "validation",
+    "legacy", "report", "train_log", "cluster", "smoke", "cli", "commands", "__main__",
 ]
 # fmt: on
 """Modules and packages of renderer/, each below all that it imports. A new one goes as high as its imports allow.

@@ -32,6 +32,17 @@ RENDERED: tuple[Code, ...] = (
     Code("rendered-missing", "A rendered file is missing.", "Run renderer render."),
     Code("rendered-edited", "A rendered file was edited by hand.", "Change its source, and run renderer render."),
     Code("rendered-stale", "A rendered file is not what its layers render to.", "Run renderer render."),
+    Code(
+        "rendered-frozen",
+        "A rendered file is not the target branch's, though its experiment's content did not change.",
+        "Run renderer render, which restores it, or renderer render --refresh for that experiment.",
+    ),
+    Code(
+        "rendered-digest",
+        "A digest that a run carries is not that of its files.",
+        "Run renderer render; on the target branch, renderer render --refresh for that experiment.",
+    ),
+    Code("render-base", "The target branch is not a commit here.", "Fetch it, or name another with --base."),
     Code("rendered-orphan", "No experiment renders the file.", "Run renderer render, which deletes it."),
     Code("rendered-unknown", "A file under rendered/ that the renderer does not write.", "Delete it."),
     Code("rendered-link", "rendered/ is a symbolic link.", "Make it a folder."),

@@ -2,76 +2,146 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 
-from renderer import rendered_tree
+from renderer import integrity, rendered_tree, target
+from renderer.affected import affected, untracked
 from renderer.cli import OK, PROBLEMS, App
-from renderer.commands.options import find, show
+from renderer.commands.options import find, say, show
 from renderer.layers import ENVIRONMENTS, Repository
-from renderer.mesh import effective
-from renderer.pipeline import Batch, Result, figures, render_paths
+from renderer.location import COMMAND_LINE
+from renderer.pipeline import Batch, render_paths
+from renderer.problem import refuse
 from renderer.rendered_tree import Changes
-
-MAX_ROWS = 200
-"""A longer table is cut: nobody reads it, and laying it out would take longer than rendering."""
+from renderer.run_rows import fresh, frozen
+from renderer.target import Target
 
 
 @click.command("render")
 @click.argument("experiments", nargs=-1, metavar="[EXPERIMENT]...")
-@click.option("--check", is_flag=True, help="Write nothing; fail if rendered/ is not what the layers render to.")
+@click.option("--check", is_flag=True, help="Write nothing; fail if rendered/ is not what it should be.")
+@click.option("--digests", is_flag=True, help="With --check: only recompute the digests that the runs carry.")
+@click.option("--changed", is_flag=True, help="The arguments are changed files of any kind: render what they affect.")
+@click.option("--refresh", is_flag=True, help="Render the named EXPERIMENTs anew, though their runs are frozen.")
+@click.option("--base", metavar="REF", help="The target branch; else the pull request's, else origin's default branch.")
 @click.pass_obj
-def command(app: App, experiments: tuple[str, ...], check: bool) -> int:
+def command(
+    app: App, experiments: tuple[str, ...], check: bool, digests: bool, changed: bool, refresh: bool, base: str | None
+) -> int:
     """Render EXPERIMENTs (all when none is named) into rendered/.
 
-    Every problem of every experiment is reported, and nothing is written unless there is none.
+    Every problem of every experiment is reported, and nothing is written unless there is none. A run that the target
+    branch has stays as it was reviewed until its experiment's content changes, whatever presets do (it is frozen).
     """
     repository = Repository(app.root)
-    batch = _render(repository, experiments)
-    files = rendered_tree.desired(result.rendered for result in batch.results)
-    folders = _folders(batch) if experiments else None
+    if sum((check and not digests, changed, refresh, digests)) > 1:
+        raise click.UsageError("--check, --check --digests, --changed and --refresh exclude each other")
+    if digests:
+        return _digests(repository, experiments, check)
+    if changed:
+        return _changed(repository, experiments, base)
+    if refresh and not experiments:
+        raise click.UsageError("--refresh needs the names of the experiments to render anew")
+    paths, strays = (find(repository, experiments), []) if experiments else repository.experiment_paths()
+    chosen = _target(repository, base, paths)
+    batch = render_paths(
+        repository, paths if experiments else _table().progress(paths), strays, None if refresh else chosen
+    )
     show(batch.problems)
+    folders = _folders(batch) if experiments else None
     if check:
-        problems = list(rendered_tree.inspect(repository.root, files, folders))
-        show(problems)
-        return _verdict(batch, len(problems))
-    changes = rendered_tree.plan(repository.root, files, folders)
+        return _check(repository.root, batch, chosen, folders)
+    changes = rendered_tree.plan(repository.root, _files(batch, chosen), folders)
     states = _states(repository.root, batch, changes)
     rendered_tree.commit(repository.root, changes)
     if not experiments:
-        _table(batch, states)
-    _summary(changes)
+        _table().show([*map(fresh, batch.results), *map(frozen, batch.frozen)], states)
+    _frozen(batch, chosen)
+    say(_written(changes) if changes else "nothing to write: rendered/ is up to date")
     return OK
 
 
-def _render(repository: Repository, experiments: tuple[str, ...]) -> Batch:
-    if experiments:
-        return render_paths(repository, find(repository, experiments))
-    paths, strays = repository.experiment_paths()
-    console = Console(stderr=True)
-    quick = len(paths) < 100 or not console.is_terminal
-    return render_paths(repository, track(paths, "rendering", console=console, transient=True, disable=quick), strays)
+def _table() -> Any:
+    """Return renderer.run_table, for who renders everything: one run is rendered faster than it is loaded."""
+    return importlib.import_module("renderer.run_table")
+
+
+def _changed(repository: Repository, names: Sequence[str], base: str | None) -> int:
+    """Render what changed files affect, for a commit: it fails until what was written is part of it.
+
+    pre-commit itself notices changes of files that git knows only, and a new run's are unknown.
+    """
+    found = affected(repository, names)
+    chosen = _target(repository, base, found.experiments)
+    batch = render_paths(repository, found.experiments, found.problems, chosen)
+    show(batch.problems)
+    folders = [*_folders(batch), *found.gone]
+    changes = rendered_tree.plan(repository.root, _files(batch, chosen), folders)
+    rendered_tree.commit(repository.root, changes)
+    if changes:
+        say(f"{_written(changes)}: git add -A rendered, and commit again")
+        return PROBLEMS
+    pods = ["rendered/_pod"] if folders else []
+    left = untracked(*(repository.root / folder for folder in (*folders, *pods)))
+    say(*(f"{repository.label(path)}: is not in the commit: git add -A rendered" for path in left))
+    return PROBLEMS if left else OK
+
+
+def _target(repository: Repository, given: str | None, paths: Iterable[Path]) -> Target:
+    found = target.find(repository, paths, given)
+    if given and not found.known:
+        refuse("render-base", COMMAND_LINE, found.base.reason, path="--base")
+    return found
+
+
+def _files(batch: Batch, chosen: Target) -> dict[str, bytes]:
+    files = rendered_tree.desired(result.rendered for result in batch.results)
+    return files | rendered_tree.kept(batch.frozen, chosen)
+
+
+def _check(root: Path, batch: Batch, chosen: Target, folders: Sequence[str] | None) -> int:
+    kept = {run.folder for run in batch.frozen}
+    problems = list(rendered_tree.inspect(root, _files(batch, target), folders, kept))
+    show(problems)
+    if problems:
+        say(f"{len(problems)} files under rendered/ are not what they should be", err=True)
+        return PROBLEMS
+    _frozen(batch, chosen)
+    say(f"{len(batch.results) + len(batch.frozen)} experiments are rendered and up to date")
+    return OK
+
+
+def _digests(repository: Repository, experiments: tuple[str, ...], check: bool) -> int:
+    if experiments or not check:
+        raise click.UsageError("--digests goes with --check, and looks at every run")
+    problems = integrity.check(repository)
+    show(problems)
+    if problems:
+        say(f"{len(problems)} digests are not those of the files", err=True)
+        return PROBLEMS
+    say("every digest is that of its files")
+    return OK
 
 
 def _folders(batch: Batch) -> list[str]:
     """Return the folders that the named experiments own: in their environment, and in the one they may have left."""
-    folders = []
-    for result in batch.results:
-        run, stem = result.rendered.run, result.configuration.name
-        folders += [f"{rendered_tree.FOLDER}/{environment}/{run.model}/{stem}" for environment in ENVIRONMENTS]
-    return folders
+    units = [f"{result.rendered.run.model}/{result.configuration.name}" for result in batch.results]
+    units += [run.folder.split("/", 2)[2] for run in batch.frozen]
+    return [f"{rendered_tree.FOLDER}/{environment}/{unit}" for unit in units for environment in ENVIRONMENTS]
 
 
-def _verdict(batch: Batch, problems: int) -> int:
-    if problems:
-        click.echo(f"{problems} files under rendered/ are not what the layers render to", err=True)
-        return PROBLEMS
-    click.echo(f"{len(batch.results)} experiments are rendered and up to date")
-    return OK
+def _frozen(batch: Batch, chosen: Target) -> None:
+    """Say in one line how many runs presets do not reach, and why."""
+    count = len(batch.frozen)
+    if count and chosen.known:
+        say(f"{count} frozen: on {chosen.base.name}, and their content did not change", err=True)
+    elif count:
+        say(f"{count} frozen as they are on disk: the target branch is not known ({chosen.base.reason})", err=True)
 
 
 def _states(root: Path, batch: Batch, changes: Changes) -> dict[str, str]:
@@ -82,45 +152,10 @@ def _states(root: Path, batch: Batch, changes: Changes) -> dict[str, str]:
         folder = result.rendered.folder
         old = "changed" if folder in written else "unchanged"
         states[folder] = old if (root / folder / "jobset.yml").is_file() else "new"
+    for run in batch.frozen:
+        states[run.folder] = "restored" if run.folder in written else "frozen"
     return states
 
 
-def _summary(changes: Changes) -> None:
-    if changes:
-        click.echo(f"{len(changes.write)} files written, {len(changes.delete)} deleted")
-    else:
-        click.echo("nothing to write: rendered/ is up to date")
-
-
-def _table(batch: Batch, states: dict[str, str]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("experiment", "chips", "topology", "mesh", "global batch", "steps", "run", "state"):
-        table.add_column(
-            column, justify="right" if column in {"chips", "global batch", "steps"} else "left", no_wrap=True
-        )
-    shown = batch.results if len(batch.results) <= MAX_ROWS else _changed(batch.results, states)
-    for result in shown:
-        run, numbers = result.rendered.run, figures(result.configuration)
-        steps = effective(result.configuration, "steps")
-        row = (
-            numbers.slice.topology,
-            numbers.mesh,
-            numbers.global_batch,
-            steps,
-            result.rendered.names.object,
-        )
-        table.add_row(
-            f"{run.model}/{result.configuration.name}",
-            *map(str, (run.chips, *row)),
-            states[result.rendered.folder],
-        )
-    console = Console()
-    console = console if console.is_terminal else Console(width=200)
-    console.print(table)
-    if len(shown) < len(batch.results):
-        console.print(f"and {len(batch.results) - len(shown)} more")
-
-
-def _changed(results: tuple[Result, ...], states: dict[str, str]) -> tuple[Result, ...]:
-    """Return the first rows of a long table: those that changed come before the others."""
-    return tuple(sorted(results, key=lambda result: states[result.rendered.folder] == "unchanged"))[:MAX_ROWS]
+def _written(changes: Changes) -> str:
+    return f"{len(changes.write)} files written, {len(changes.delete)} deleted"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from renderer.cli import OK, App
+from renderer.cli import OK, PROBLEMS, App
+from renderer.commands.options import say
 from renderer.layers import is_file
 from renderer.location import COMMAND_LINE, Location
 from renderer.problem import refuse
@@ -41,7 +42,8 @@ def command(
 ) -> int:
     """Report what a merge launches and stops, and what changes, from the committed files of both sides.
 
-    A file given as --from-json may come from anywhere: it is checked against schemas/report.schema.json.
+    A file given as --from-json may come from anywhere: it is checked against schemas/report.schema.json. Exit code 1
+    says that the merge would be refused a launch, for a reason that the branch can mend.
     """
     if json_file is not None:
         report, reading = _from_json(json_file), None
@@ -57,7 +59,10 @@ def command(
         click.echo(text, nl=False)
     else:
         output.write_text(text, encoding="utf-8", errors="backslashreplace")
-    return OK
+    refused = 0 if json_file else report.totals.refused
+    if refused:
+        say(f"{refused} launches would be refused: the report says why", err=True)
+    return PROBLEMS if refused else OK
 
 
 def _from_json(path: Path) -> Report:

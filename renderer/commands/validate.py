@@ -2,44 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import click
 
 from renderer import validation
+from renderer.affected import affected
 from renderer.cli import OK, PROBLEMS, App
 from renderer.commands.options import find, say, say_json
 from renderer.layers import Repository
 from renderer.problem import Problem, RefusedError, errors
+from renderer.validation import Judged
 
 LEVEL_2 = "MaxText's rules between keys are judged when it starts"
 
 
 @click.command("validate")
 @click.argument("experiments", nargs=-1, metavar="[EXPERIMENT]...")
+@click.option("--changed", is_flag=True, help="The arguments are changed files of any kind: check what they affect.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="text (default) or json.")
 @click.pass_obj
-def command(app: App, experiments: tuple[str, ...], form: str) -> int:
+def command(app: App, experiments: tuple[str, ...], changed: bool, form: str) -> int:
     """Check EXPERIMENTs; without any all of them, the presets, policy.yml and clusters.yml.
+
+    Runs that are frozen (see render) are not judged again.
 
     docs/checks.md lists every code. Warnings do not fail.
     """
-    problems = _problems(Repository(app.root), experiments)
+    repository = Repository(app.root)
+    judged = _of_changed(repository, experiments) if changed else _judged(repository, experiments)
     if form == "json":
-        say_json([as_data(problem.masked()) for problem in problems])
+        say_json([as_data(problem.masked()) for problem in judged.problems])
     else:
-        _print(problems)
-    return PROBLEMS if errors(problems) else OK
+        _print(judged)
+    return PROBLEMS if errors(judged.problems) else OK
 
 
-def _problems(repository: Repository, experiments: tuple[str, ...]) -> list[Problem]:
+def _judged(repository: Repository, experiments: tuple[str, ...]) -> Judged:
     if not experiments:
         return validation.of_everything(repository)
     try:
         return validation.of_experiments(repository, find(repository, experiments))
     except RefusedError as error:  # an unknown name is a problem like the others, in JSON too
-        return list(error.problems)
+        return Judged(list(error.problems))
+
+
+def _of_changed(repository: Repository, files: tuple[str, ...]) -> Judged:
+    """Return the problems of what `files` affect: experiments, strays, and the presets if any changed."""
+    found = affected(repository, files)
+    judged = validation.of_experiments(repository, found.experiments, found.problems)
+    shared = validation.of_shared(repository) if found.shared else []
+    return Judged(list(dict.fromkeys([*judged.problems, *shared])), judged.frozen)
 
 
 def as_data(problem: Problem) -> dict[str, Any]:
@@ -56,12 +69,13 @@ def as_data(problem: Problem) -> dict[str, Any]:
     }
 
 
-def _print(problems: Iterable[Problem]) -> None:
-    problems = list(problems)
-    for problem in problems:
+def _print(judged: Judged) -> None:
+    for problem in judged.problems:
         say(*str(problem).split("\n"))
-    found = len(errors(problems))
-    say(f"{_count(found, 'error')}, {_count(len(problems) - found, 'warning')} ({LEVEL_2})")
+    if judged.frozen:
+        say(f"{_count(judged.frozen, 'run')} frozen: judged again when their content changes")
+    found = len(errors(judged.problems))
+    say(f"{_count(found, 'error')}, {_count(len(judged.problems) - found, 'warning')} ({LEVEL_2})")
 
 
 def _count(number: int, what: str) -> str:

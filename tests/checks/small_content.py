@@ -66,7 +66,7 @@ class Small:
         """Return the problems of all experiments."""
         repository = Repository(self.root)
         paths, strays = repository.experiment_paths()
-        return validation.of_experiments(repository, paths, strays)
+        return validation.of_experiments(repository, paths, strays).problems
 
     def texts(self) -> list[str]:
         """Return the problems of all experiments as they are printed."""

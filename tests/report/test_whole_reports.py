@@ -24,7 +24,7 @@ def check(name: str, text: str) -> None:
 
 def comment(repo: Repo) -> str:
     ran = repo.report()
-    assert (ran.code, ran.err) == (0, "")
+    assert ran.code in {0, 1}, ran.err
     return ran.out
 
 
