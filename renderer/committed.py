@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from renderer.configure import experiment_data
+from renderer.git import Git
 from renderer.layers import ENVIRONMENTS, NAME, ExperimentFile, Repository
 from renderer.names import digest, label, object_name
 from renderer.outputs import RUN_FILES
-from renderer.plan import Committed, Snapshot
 from renderer.problem import Problem, errors
+from renderer.runs import Committed, Snapshot
 
 Tree = Mapping[str, str]
 """The blob of every file of a commit, by path under the root."""
@@ -47,11 +48,25 @@ def folders(unit: Unit) -> list[str]:
     return [f"rendered/{environment}/{unit[0]}/{unit[1]}" for environment in ENVIRONMENTS]
 
 
+def files_of(tree: Tree, unit: Unit) -> Tree:
+    """Return the files of a commit that belong to an experiment."""
+    inside = tuple(f"{folder}/" for folder in folders(unit))
+    return {path: blob for path, blob in tree.items() if path == experiment_path(unit) or path.startswith(inside)}
+
+
 def wanted(tree: Tree, units: Iterable[Unit]) -> Iterator[str]:
     """Yield the blobs that `snapshot` reads."""
     for unit in units:
         paths = [experiment_path(unit), *(f"{folder}/{name}" for folder in folders(unit) for name in RUN_FILES)]
         yield from (tree[path] for path in paths if path in tree)
+
+
+def named(git: Git, tree: Tree, names: Collection[str]) -> dict[str, Unit]:
+    """Return the experiments of a commit whose rendered runs have one of these object names, by that name."""
+    jobsets = {path: blob for path, blob in tree.items() if path.endswith("/jobset.yml")} if names else {}
+    blobs = git.blobs(jobsets.values())
+    found = ((_match(_JOBSET["name"], blobs[blob]), unit_of(path)) for path, blob in jobsets.items())
+    return {name: unit for name, unit in found if unit and name in names}
 
 
 class Reader:

@@ -2,95 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
-_WHOLE = re.compile(r"(.*-[0-9a-f]{8})-a[0-9]{1,2}")
-
-
-def without_attempt(name: str) -> str:
-    """Return an object name without -a<n>; a digest that begins with a is none."""
-    match = _WHOLE.fullmatch(name)
-    return match[1] if match else name
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """One experiment and its rendered run, as a commit holds them.
-
-    `experiment` is <model>/<effective name>, which stays the same when the file is renamed. `name` is the run's object
-    name, empty where nothing is rendered; `content` its content digest, `own` the digest of the experiment's own data,
-    `source` identifies the file's bytes. `problem` says why the rendered files cannot be launched, or is empty.
-    """
-
-    experiment: str
-    file: str
-    environment: str
-    source: str = ""
-    name: str = ""
-    content: str = ""
-    own: str = ""
-    attempt: int = 1
-    run_name: str = ""
-    output: str = ""
-    chips: int = 0
-    owner: str = ""
-    checkpoints: bool = True
-    resume: str = ""
-    supersede: str = ""
-    stopped: bool = False
-    problem: str = ""
-
-    @property
-    def whole_name(self) -> str:
-        """The run's name without its attempt: what the attempts of one content share."""
-        return without_attempt(self.name)
-
-    @property
-    def named_by_person(self) -> bool:
-        """Whether maxtext.run_name is not the name that follows from the content."""
-        return bool(self.name) and self.run_name != self.whole_name
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The experiments of one commit. Those that two commits hold alike may be left out of both."""
-
-    runs: tuple[Committed, ...] = ()
-
-    def by_experiment(self) -> dict[str, Committed]:
-        """Return the first of each name: equal names are an error that `plan` reports."""
-        found: dict[str, Committed] = {}
-        for run in self.runs:
-            found.setdefault(run.experiment, run)
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class Live:
-    """A run that was launched and not stopped since."""
-
-    name: str
-    environment: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ledger:
-    """What was launched before, by object name. `live` goes by experiment; pending runs are to be tried again."""
-
-    known: frozenset[str] = frozenset()
-    live: Mapping[str, tuple[Live, ...]] = field(default_factory=dict)
-    pending: frozenset[str] = frozenset()
-    refused: frozenset[str] = frozenset()
-
-
-def assumed(base: Snapshot, known: Iterable[str] = ()) -> Ledger:
-    """Return the ledger where every merge was applied: what `base` holds was launched, unless stopped."""
-    runs = [run for run in base.runs if run.name and not run.stopped]
-    live = {run.experiment: (Live(run.name, run.environment),) for run in runs}
-    return Ledger(frozenset(known) | {run.name for run in runs}, live)
+from renderer.runs import Committed, Ledger, Live, Snapshot, assumed, without_attempt
 
 
 class Effect(StrEnum):
@@ -126,6 +42,14 @@ class Action:
     then: str = ""
 
 
+def asked(actions: Iterable[Action]) -> dict[str, int]:
+    """Return what the policy limits: launches, stops and chips of a merge. A retry was one of an earlier merge's."""
+    actions = list(actions)
+    launches = [action for action in actions if action.effect in LAUNCHES - {Effect.RETRY}]
+    stops = sum(action.effect is Effect.STOP for action in actions)
+    return {"launches": len(launches), "stops": stops, "chips": sum(action.state.chips for action in launches)}
+
+
 def plan(base: Snapshot, head: Snapshot, ledger: Ledger | None = None) -> list[Action]:
     """Return what merging `head` into `base` does, by experiment; a launch comes before the stops it brings.
 
@@ -158,11 +82,12 @@ def _experiment(
         yield from _stopped(old, new, ledger)
     elif new.problem:
         yield _refuse(new, new.problem)
-    elif old is None or not old.name:
-        yield from _launch(old, new, ledger, _new(new, gone))
-    elif old.environment != new.environment:
+    elif old is not None and old.name and old.environment != new.environment:
         yield from _launch(old, new, ledger, f"moved from {old.environment} to {new.environment}")
-        yield from _stops(old, new, ledger, f"moved to {new.environment}")
+        elsewhere = [run for run in _live(new, ledger) if run.environment != new.environment]
+        yield from _stops(elsewhere, new, f"moved to {new.environment}")
+    elif old is None or not old.name or new.name in ledger.pending:
+        yield from _launch(old, new, ledger, _new(new, gone))
     elif new.name == old.name:
         yield from _same_run(old, new, ledger)
     elif new.content == old.content:
@@ -180,22 +105,22 @@ def _new(new: Committed, gone: Mapping[str, str]) -> str:
 
 
 def _removed(old: Committed, ledger: Ledger) -> Iterator[Action]:
-    found = list(_stops(old, old, ledger, "its file was removed"))
+    found = list(_stops(_live(old, ledger), old, "its file was removed"))
     yield from found or [_nothing(old, "its file was removed; no run of it is known to live")]
 
 
 def _stopped(old: Committed | None, new: Committed, ledger: Ledger) -> Iterator[Action]:
-    found = list(_stops(old or new, new, ledger, "state: stopped"))
+    found = list(_stops(_live(old or new, ledger), new, "state: stopped"))
     yield from found or [_nothing(new, "state: stopped, and no run of it is known to live")]
 
 
 def _same_run(old: Committed, new: Committed, ledger: Ledger) -> Iterator[Action]:
-    if new.name in ledger.pending:
-        yield _launched(Effect.RETRY, old, new, ledger, "an earlier launch did not get through")
-    elif new.name in ledger.refused and new.source != old.source:
-        yield _launched(Effect.LAUNCH, old, new, ledger, "it was refused before, and its file changed")
+    if new.name in ledger.refused and new.source != old.source:
+        yield from _start(Effect.LAUNCH, old, new, ledger, "it was refused before, and its file changed")
     elif old.stopped:
         yield from _launch(old, new, ledger, "no longer stopped")
+    elif old.problem and new.name not in ledger.known | ledger.refused:
+        yield from _start(Effect.LAUNCH, old, new, ledger, f"before, {old.problem.partition(':')[0]}")
     elif new.file != old.file:
         yield _nothing(new, f"renamed from {old.file}; the run stays the same")
     else:
@@ -208,50 +133,57 @@ def _attempt(old: Committed, new: Committed, ledger: Ledger) -> Iterator[Action]
     elif new.name in ledger.known:
         yield _nothing(new, _known(new))
     else:
-        live = ", ".join(run.name for run in _live(old, ledger))
-        condition = f"refused while {live} lives" if live else ""
         reason = f"attempt raised from {old.attempt} to {new.attempt}"
-        yield _launched(Effect.RELAUNCH, old, new, ledger, reason, condition)
+        yield from _start(Effect.RELAUNCH, old, new, ledger, reason)
 
 
 def _changed(old: Committed, new: Committed, ledger: Ledger) -> Iterator[Action]:
-    live = _live(old, ledger)
     if new.name in ledger.known:
         yield _nothing(new, f"reverted to earlier content: {_known(new)}")
         if new.supersede != "keep":
-            yield from _stops(old, new, ledger, "its content was reverted")
+            yield from _stops(_others(new, ledger), new, "its content was reverted")
         return
-    supersede = new.supersede or ("stop" if new.environment == "test" else "")
-    if live and not supersede:
-        yield _refuse(new, f"launch.supersede must say what becomes of {_names(live)}: keep or stop")
-    elif live and supersede == "keep" and _same_output(old, new):
-        place = f"{new.output.rstrip('/')}/{new.run_name}"
-        yield _refuse(new, f"supersede: keep, but {_names(live)} writes to {place} too: stop it, or change run_name")
-    else:
-        what = "goes on" if supersede == "keep" else "is stopped first"
-        reason = f"its content changed; {_names(live)} {what}" if live else "its content changed"
-        yield from _launch(old, new, ledger, reason)
-        if supersede == "stop":
-            yield from _stops(old, new, ledger, "superseded", then=new.name)
-
-
-def _same_output(old: Committed, new: Committed) -> bool:
-    return (old.output, old.run_name) == (new.output, new.run_name)
+    yield from _launch(old, new, ledger, "its content changed")
 
 
 def _launch(old: Committed | None, new: Committed, ledger: Ledger, reason: str) -> Iterator[Action]:
     if new.name in ledger.pending:
-        yield _launched(Effect.RETRY, old, new, ledger, "an earlier launch did not get through")
+        yield from _start(Effect.RETRY, old, new, ledger, "an earlier launch did not get through")
     elif new.name in ledger.known:
         yield _nothing(new, _known(new))
     else:
-        yield _launched(Effect.LAUNCH, old, new, ledger, reason)
+        yield from _start(Effect.LAUNCH, old, new, ledger, reason)
 
 
-def _launched(
-    effect: Effect, old: Committed | None, new: Committed, ledger: Ledger, reason: str, condition: str = ""
-) -> Action:
-    return Action(effect, new.name, new.environment, reason, new, _starts(old, new, ledger), condition)
+def _start(effect: Effect, old: Committed | None, new: Committed, ledger: Ledger, reason: str) -> Iterator[Action]:
+    """Yield a launch and the stops it brings: what becomes of the experiment's other runs is `supersede`'s to say.
+
+    Earlier attempts of the same content are never stopped for it: they have to have ended.
+    """
+    others = _others(new, ledger)
+    replaced = [run for run in others if without_attempt(run.name) != new.whole_name]
+    started = [run for run in replaced if run.name not in ledger.pending]
+    supersede = new.supersede or ("stop" if new.environment == "test" else "")
+    if started and not supersede:
+        yield _refuse(new, f"launch.supersede must say what becomes of {_names(started)}: keep or stop")
+        return
+    if started and supersede == "keep" and old is not None and old.name != new.name and _same_output(old, new):
+        place = f"{new.output.rstrip('/')}/{new.run_name}"
+        yield _refuse(new, f"supersede: keep, but {_names(started)} writes to {place} too: stop it, or change run_name")
+        return
+    if started:
+        reason = f"{reason}; {_names(started)} {'goes on' if supersede == 'keep' else 'is stopped first'}"
+    earlier = [run for run in others if run not in replaced]
+    condition = f"refused while {_names(earlier)} lives" if earlier else ""
+    yield Action(effect, new.name, new.environment, reason, new, _starts(old, new, ledger), condition)
+    if supersede == "stop":
+        yield from _stops(replaced, new, "superseded", then=new.name)
+    else:
+        yield from _stops([run for run in replaced if run not in started], new, "it was not started yet")
+
+
+def _same_output(old: Committed, new: Committed) -> bool:
+    return (old.output, old.run_name) == (new.output, new.run_name)
 
 
 def _starts(old: Committed | None, new: Committed, ledger: Ledger) -> str:
@@ -270,15 +202,18 @@ def _starts(old: Committed | None, new: Committed, ledger: Ledger) -> str:
     return "starts at step 0"
 
 
-def _stops(old: Committed, new: Committed, ledger: Ledger, reason: str, then: str = "") -> Iterator[Action]:
-    """Yield a stop per live run of the experiment but the new one; `old` says what is known of them."""
-    for run in _live(old, ledger):
-        if run.name != then:
-            yield Action(Effect.STOP, run.name, run.environment, reason, new, then=then)
+def _stops(runs: Iterable[Live], state: Committed, reason: str, then: str = "") -> Iterator[Action]:
+    for run in runs:
+        yield Action(Effect.STOP, run.name, run.environment, reason, state, then=then)
 
 
-def _live(old: Committed, ledger: Ledger) -> tuple[Live, ...]:
-    return ledger.live.get(old.experiment, ())
+def _live(run: Committed, ledger: Ledger) -> tuple[Live, ...]:
+    return ledger.live.get(run.experiment, ())
+
+
+def _others(new: Committed, ledger: Ledger) -> list[Live]:
+    """Return the experiment's other live runs in its environment."""
+    return [run for run in _live(new, ledger) if run.name != new.name and run.environment == new.environment]
 
 
 def _names(live: Iterable[Live]) -> str:

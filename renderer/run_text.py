@@ -14,6 +14,7 @@ def _line(pattern: bytes) -> re.Pattern[bytes]:
 
 # Of jobset.yml.
 NAME = _line(rb'^  name: "([a-z][-a-z0-9]*)"$')
+NAMESPACE = _line(rb"^  namespace: " + _QUOTED + rb"$")
 MODEL = _line(_LABEL % b"model")
 EXPERIMENT = _line(_LABEL % b"experiment")
 CHIPS = _line(_LABEL % b"chips")

@@ -13,13 +13,13 @@ from content import SHIPPED
 # fmt: off
 ORDER = [
     "location", "scalars", "secrets", "problem", "yaml_io", "content_files", "yaml_comments", "yaml_round_trip",
-    "key_types", "keys", "yaml_edit", "schema_shapes", "schema", "schema_script", "schema_update",
-    "maxtext_words", "maxtext_types", "codes", "layers", "tables", "clusters", "extensions", "merge",
-    "overrides", "launch", "names", "configure", "accelerators", "mesh", "origins", "checks", "run_spec",
-    "policy", "derived", "jobset_schema", "jobset", "run_file", "outputs", "output_checks", "run_text", "git", "plan",
-    "committed", "target", "collisions", "freeze", "pipeline", "exchange", "rendered_tree", "run_rows", "run_table",
-    "integrity", "rendered_run", "affected", "compare", "manifests", "editor_schema", "key_page", "validation",
-    "legacy", "report", "train_log", "cluster", "smoke", "cli", "commands", "__main__",
+    "key_types", "keys", "yaml_edit", "schema_shapes", "schema", "schema_script", "schema_update", "maxtext_words",
+    "maxtext_types", "codes", "layers", "tables", "clusters", "extensions", "merge", "overrides", "launch", "names",
+    "configure", "accelerators", "mesh", "origins", "checks", "run_spec", "policy", "derived", "jobset_schema",
+    "jobset", "run_file", "outputs", "output_checks", "run_text", "git", "runs", "plan", "committed", "target",
+    "collisions", "freeze", "pipeline", "exchange", "rendered_tree", "run_rows", "run_table", "integrity",
+    "rendered_run", "affected", "compare", "manifests", "editor_schema", "key_page", "validation", "legacy", "report",
+    "train_log", "cluster", "smoke", "cli", "commands", "__main__",
 ]
 # fmt: on
 """Modules and packages of renderer/, each below all that it imports. A new one goes as high as its imports allow.

@@ -9,11 +9,11 @@ import click
 
 from renderer import compare, policy
 from renderer.cli import OK, App
-from renderer.commands.manifests import rendered_run
-from renderer.commands.options import DAMAGED, configured, damaged, say, say_json
+from renderer.commands.options import configured, say, say_json
 from renderer.layers import Repository
 from renderer.pipeline import judge
 from renderer.problem import Problem, RefusedError, errors
+from renderer.rendered_run import DAMAGED, damaged, rendered_run
 from renderer.secrets import Secret, find
 
 

@@ -7,13 +7,13 @@ import os
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
 from renderer.configure import Configuration, Configurator
 from renderer.layers import Repository
-from renderer.location import COMMAND_LINE, Location
+from renderer.location import COMMAND_LINE
 from renderer.problem import Problem, RefusedError, errors, refuse, shown
 from renderer.scalars import command_line_value
 from renderer.secrets import Secret, mask
@@ -117,20 +117,6 @@ def _masked(data: Any, known: tuple[Secret, ...]) -> Any:
     if isinstance(data, list | tuple):
         return [_masked(item, known) for item in data]
     return mask(data, known) if isinstance(data, str) else data
-
-
-DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""What reading a committed file raises that is not what the renderer wrote."""
-
-
-def damaged(file: str, error: BaseException) -> NoReturn:
-    """Refuse the committed `file`, whose reading raised one of DAMAGED."""
-    reason = str(error) or "it has another shape"
-    if isinstance(error, RecursionError):
-        reason = "it is nested too deeply"
-    elif isinstance(error, KeyError):
-        reason = f"it has no {error.args[0]}"
-    refuse("rendered-edited", Location(file), f"is not a rendered run's: {reason}", hint="run renderer render")
 
 
 def configured(root: Path, name: str) -> Configuration:

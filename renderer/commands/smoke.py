@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from renderer.cli import OK, PROBLEMS, App
-from renderer.commands.manifests import RenderedRun, pod_scripts, rendered_run
-from renderer.commands.options import DAMAGED, damaged, say
+from renderer.commands.options import say
 from renderer.layers import Repository
+from renderer.rendered_run import DAMAGED, RenderedRun, damaged, pod_scripts, rendered_run
 from renderer.secrets import mask
 from renderer.smoke import CPU_SIZE, Pod, lay_out, running
 from renderer.train_log import Step, first_error, parse_step

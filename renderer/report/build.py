@@ -9,7 +9,7 @@ from dataclasses import replace
 from renderer.committed import Reader, Tree, Unit, unit_of, wanted
 from renderer.git import Base
 from renderer.location import Location
-from renderer.plan import LAUNCHES, Action, Effect
+from renderer.plan import LAUNCHES, Action, Effect, asked
 from renderer.policy import Policy, apply, exceeded
 from renderer.problem import Problem
 from renderer.report import impact
@@ -56,7 +56,7 @@ def build(git: Log, reading: Reading, base: Base) -> Report:
         derived=tuple(sizing.arguments.derived()),
         notes=notes,
         impact=effects,
-        limits=tuple(exceeded(policy, launches=totals.launches, stops=totals.stops, chips=totals.chips)),
+        limits=tuple(exceeded(policy, **asked(reading.actions))),
         paused=masked("paused", policy.paused),
         pending=reading.pending,
         waivers=tuple(path for path in reading.trees.changed if path.startswith("tests/legacy/")),

@@ -10,7 +10,7 @@ from renderer.configure import Configuration
 from renderer.derived import check as check_derived
 from renderer.layers import ExperimentFile
 from renderer.location import Location
-from renderer.plan import LAUNCHES, Action, Committed, Effect
+from renderer.plan import LAUNCHES, Action, Effect
 from renderer.problem import Problem
 from renderer.report.data import Role
 from renderer.report.grouping import Group, Groups
@@ -19,6 +19,7 @@ from renderer.report.run_files import UNREADABLE
 from renderer.report.sources import Sources
 from renderer.report.values import Difference, differences, masked, origin, own, shown
 from renderer.run_spec import specify
+from renderer.runs import Committed
 
 
 class Explanation:

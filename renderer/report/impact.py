@@ -12,7 +12,6 @@ from renderer.configure import Configuration
 from renderer.jobset import Names, jobset_yml, watcher_yml
 from renderer.location import Location
 from renderer.merge import Leaf
-from renderer.plan import Committed
 from renderer.problem import Problem
 from renderer.report.data import Impact, Role
 from renderer.report.grouping import Group, Groups
@@ -21,6 +20,7 @@ from renderer.report.sources import Sources
 from renderer.report.values import differences, origin, shown
 from renderer.run_file import derive_json, run_yml
 from renderer.run_spec import Run
+from renderer.runs import Committed
 from renderer.yaml_io import Node, read
 
 _PRESET = re.compile(r"presets/([^/]+)/(?:model|topology/[^/]+/[^/]+|environment/[^/]+)\.yml")

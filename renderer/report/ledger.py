@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from renderer.location import Location
-from renderer.plan import Ledger, Live
 from renderer.problem import refuse
+from renderer.runs import Ledger, Recorded, recorded
 
 MAX_BYTES = 16 << 20
-_ALIVE = ("held", "launched")
-_STATES = ("pending", *_ALIVE, "refused", "stopped", "failed")
+_STATES = ("pending", "held", "launched", "refused", "stopped", "failed")
 _TEXTS = ("name", "experiment", "environment", "state")
 
 
@@ -33,19 +31,8 @@ def read(path: Path) -> Ledger:
     if not isinstance(runs, list) or not all(map(_is_run, runs)):
         hint = f"runs: a list of {', '.join(_TEXTS)}, the state one of {', '.join(_STATES)}"
         refuse("ledger-file", place, "is no exported ledger", hint=hint)
-    return _ledger(runs)
+    return recorded(Recorded(*(run[key] for key in _TEXTS)) for run in runs)
 
 
 def _is_run(run: Any) -> bool:
     return isinstance(run, dict) and all(isinstance(run.get(key), str) for key in _TEXTS) and run["state"] in _STATES
-
-
-def _ledger(runs: list[Mapping[str, str]]) -> Ledger:
-    live: dict[str, tuple[Live, ...]] = {}
-    for run in runs:
-        if run["state"] in _ALIVE:
-            alive = live.get(run["experiment"], ())
-            live[run["experiment"]] = (*alive, Live(run["name"], run["environment"]))
-    by_state = {state: frozenset(run["name"] for run in runs if run["state"] == state) for state in _STATES}
-    known = frozenset().union(*by_state.values()) - by_state["pending"] - by_state["refused"]
-    return Ledger(known, live, by_state["pending"], by_state["refused"])

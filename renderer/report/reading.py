@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from renderer.committed import Reader, Unit, differing, folders, unit_of, wanted
+from renderer.committed import Reader, Unit, differing, folders, named, unit_of, wanted
 from renderer.git import Base
-from renderer.plan import Action, Committed, Ledger, Snapshot, assumed, plan
+from renderer.plan import Action, plan
 from renderer.report.sources import experiments
 from renderer.report.trees import Log, Trees
+from renderer.runs import Committed, Ledger, Snapshot, assumed
 
 _SHALLOW = "the target's history is not whole here (a shallow clone?): what was launched before it begins is not known"
 
@@ -39,8 +40,8 @@ def read(git: Log, base: Base, head: str, ledger: Ledger | None = None, source: 
         raise ValueError("read() takes a known target only")
     trees = git.trees(base.commit, head)
     units = differing(trees.base, trees.merged)
-    if ledger and ledger.pending:
-        units |= _pending_units(git, trees, ledger.pending)
+    if ledger:  # pending runs may be launched though nothing changes
+        units |= set(named(git, trees.merged, ledger.pending).values())
     blobs = git.blobs([*wanted(trees.base, units), *wanted(trees.merged, units)])
     before, after = Reader(trees.base, blobs), Reader(trees.merged, blobs)
     old, new = before.snapshot(units), after.snapshot(units)
@@ -65,15 +66,6 @@ def read(git: Log, base: Base, head: str, ledger: Ledger | None = None, source: 
         pending=tuple(sorted(ledger.pending)),
         notices=(*notices, *_orphans(new, trees, units)),
     )
-
-
-def _pending_units(git: Log, trees: Trees, pending: Iterable[str]) -> set[Unit]:
-    """Return the experiments whose rendered runs are pending: they may be launched though nothing changes."""
-    jobsets = {path: blob for path, blob in trees.merged.items() if path.endswith("/jobset.yml")}
-    blobs = git.blobs(jobsets.values())
-    names = {f'\n  name: "{name}"\n'.encode() for name in pending}
-    found = (unit_of(path) for path, blob in jobsets.items() if any(name in blobs[blob] for name in names))
-    return {unit for unit in found if unit}
 
 
 def _orphans(head: Snapshot, trees: Trees, units: Iterable[Unit]) -> list[str]:

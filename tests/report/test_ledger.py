@@ -42,7 +42,7 @@ def test_the_ledger_decides_what_lives_and_what_is_pending(repo: Repo, tmp_path:
         ("retry", "waiting-64c", waiting[-1]),
     ]
     data = repo.data("--ledger", file)
-    assert (data["pending"], data["known_by"]) == ([waiting], "the ledger ledger.json")
+    assert (data["pending"], data["known_by"]) == (["run-64c-00000001", waiting], "the ledger ledger.json")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from renderer.plan import Action, Committed, Effect, Ledger, Live, Snapshot, plan, without_attempt
+from renderer.plan import Action, Effect, asked, plan
+from renderer.runs import Committed, Ledger, Live, Recorded, Snapshot, recorded, without_attempt
 
 RUN = Committed(
     experiment="m/run",
@@ -104,3 +105,88 @@ def test_without_checkpoints_nothing_is_continued() -> None:
 def test_a_second_attempt_of_what_was_never_launched_starts_at_step_0() -> None:
     run = replace(RUN, attempt=2, name=f"{RUN.name}-a2")
     assert planned(None, run)[0].starts == "starts at step 0"
+
+
+def live(*names: str) -> dict[str, tuple[Live, ...]]:
+    return {"m/run": tuple(Live(name, "test") for name in names)}
+
+
+def test_a_pending_run_brings_the_stops_of_its_launch() -> None:
+    """The commit that changed the content is the base by now: only the ledger knows what was replaced."""
+    ledger = Ledger(frozenset({RUN.name}), live(RUN.name), pending=frozenset({CHANGED.name}))
+    for old in (RUN, CHANGED):
+        retry, stop = planned(old, CHANGED, ledger)
+        assert (retry.effect, retry.run) == (Effect.RETRY, CHANGED.name)
+        assert retry.reason == f"an earlier launch did not get through; {RUN.name} is stopped first"
+        assert (stop.effect, stop.run, stop.reason, stop.then) == (Effect.STOP, RUN.name, "superseded", CHANGED.name)
+
+
+def test_a_pending_run_lets_the_kept_run_go_on() -> None:
+    ledger = Ledger(frozenset({RUN.name}), live(RUN.name), pending=frozenset({CHANGED.name}))
+    kept = replace(CHANGED, supersede="keep")
+    reason = f"an earlier launch did not get through; {RUN.name} goes on"
+    assert told(planned(kept, kept, ledger)) == [("retry", CHANGED.name, reason)]
+
+
+def test_a_held_run_is_finished_and_stops_nothing_of_itself() -> None:
+    ledger = recorded([Recorded(RUN.name, "m/run", "test", "held")])
+    assert told(planned(RUN, RUN, ledger)) == [("retry", RUN.name, "an earlier launch did not get through")]
+    assert told(planned(None, RUN, ledger)) == [("retry", RUN.name, "an earlier launch did not get through")]
+    assert told(planned(RUN, None, ledger)) == [("stop", RUN.name, "its file was removed")]
+
+
+def test_a_held_run_that_is_replaced_is_stopped_whatever_becomes_of_started_ones() -> None:
+    ledger = recorded([Recorded(RUN.name, "m/run", "test", "held")])
+    kept = replace(CHANGED, supersede="keep")
+    assert told(planned(RUN, kept, ledger)) == [
+        ("launch", CHANGED.name, "its content changed"),
+        ("stop", RUN.name, "it was not started yet"),
+    ]
+
+
+def test_a_pending_attempt_still_waits_for_the_earlier_one() -> None:
+    again = replace(RUN, attempt=2, name=f"{RUN.name}-a2")
+    ledger = Ledger(frozenset({RUN.name}), live(RUN.name), pending=frozenset({again.name}))
+    (retry,) = planned(again, again, ledger)
+    assert (retry.effect, retry.condition) == (Effect.RETRY, f"refused while {RUN.name} lives")
+
+
+def test_a_refused_run_whose_file_says_now_what_becomes_of_the_old_one() -> None:
+    old, new = (replace(run, environment="prod") for run in (RUN, CHANGED))
+    there = {"m/run": (Live(RUN.name, "prod"),)}
+    (refusal,) = planned(old, new, Ledger(frozenset({RUN.name}), there))
+    assert refusal.effect is Effect.REFUSE
+    ledger = Ledger(frozenset({RUN.name}), there, refused=frozenset({CHANGED.name}))
+    launch, stop = planned(new, replace(new, source="3", supersede="stop"), ledger)
+    assert (launch.effect, stop.effect, stop.run) == (Effect.LAUNCH, Effect.STOP, RUN.name)
+
+
+def test_what_was_launched_by_the_same_commit_is_not_stopped_when_it_is_applied_again() -> None:
+    """An apply broke off before the marker moved."""
+    ledger = Ledger(frozenset({RUN.name, CHANGED.name}), live(CHANGED.name))
+    assert {action.effect for action in planned(RUN, CHANGED, ledger)} == {Effect.NOTHING}
+    moved = replace(CHANGED, environment="prod")
+    there = Ledger(frozenset({CHANGED.name}), {"m/run": (Live(CHANGED.name, "prod"),)})
+    assert {action.effect for action in planned(RUN, moved, there)} == {Effect.NOTHING}
+
+
+def test_files_that_could_not_be_launched_are_launched_once_they_can() -> None:
+    broken = replace(RUN, problem="its rendered files are those of other content: run renderer render")
+    reason = "before, its rendered files are those of other content"
+    assert told(planned(broken, RUN, Ledger())) == [("launch", RUN.name, reason)]
+    assert planned(broken, RUN, Ledger(frozenset({RUN.name})))[0].effect is Effect.NOTHING
+
+
+def test_what_the_policy_limits_leaves_out_retries() -> None:
+    actions = planned(RUN, CHANGED)
+    assert asked(actions) == {"launches": 1, "stops": 1, "chips": 64}
+    retried = planned(RUN, RUN, Ledger(pending=frozenset({RUN.name})))
+    assert asked(retried) == {"launches": 0, "stops": 0, "chips": 0}
+
+
+def test_a_finished_run_is_known_but_does_not_live() -> None:
+    states = ("pending", "held", "launched", "refused", "stopped", "failed", "ended")
+    ledger = recorded(Recorded(state, "m/run", "test", state) for state in states)
+    assert ledger.known == {"launched", "stopped", "failed", "ended"}
+    assert [run.name for run in ledger.live["m/run"]] == ["held", "launched"]
+    assert (ledger.pending, ledger.refused) == ({"pending", "held"}, {"refused"})

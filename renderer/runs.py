@@ -1,0 +1,117 @@
+"""Runs as a commit holds them, and as a ledger knows them. Pure; what `plan` decides by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+_WHOLE = re.compile(r"(.*-[0-9a-f]{8})-a[0-9]{1,2}")
+
+
+def without_attempt(name: str) -> str:
+    """Return an object name without -a<n>; a digest that begins with a is none."""
+    match = _WHOLE.fullmatch(name)
+    return match[1] if match else name
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """One experiment and its rendered run, as a commit holds them.
+
+    `experiment` is <model>/<effective name>, which stays the same when the file is renamed. `name` is the run's object
+    name, empty where nothing is rendered; `content` its content digest, `own` the digest of the experiment's own data,
+    `source` identifies the file's bytes. `problem` says why the rendered files cannot be launched, or is empty.
+    """
+
+    experiment: str
+    file: str
+    environment: str
+    source: str = ""
+    name: str = ""
+    content: str = ""
+    own: str = ""
+    attempt: int = 1
+    run_name: str = ""
+    output: str = ""
+    chips: int = 0
+    owner: str = ""
+    checkpoints: bool = True
+    resume: str = ""
+    supersede: str = ""
+    stopped: bool = False
+    problem: str = ""
+
+    @property
+    def whole_name(self) -> str:
+        """The run's name without its attempt: what the attempts of one content share."""
+        return without_attempt(self.name)
+
+    @property
+    def named_by_person(self) -> bool:
+        """Whether maxtext.run_name is not the name that follows from the content."""
+        return bool(self.name) and self.run_name != self.whole_name
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The experiments of one commit. Those that two commits hold alike may be left out of both."""
+
+    runs: tuple[Committed, ...] = ()
+
+    def by_experiment(self) -> dict[str, Committed]:
+        """Return the first of each name: equal names are an error that `plan` reports."""
+        found: dict[str, Committed] = {}
+        for run in self.runs:
+            found.setdefault(run.experiment, run)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A run that was launched, or is held, and was not stopped since."""
+
+    name: str
+    environment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What was launched before, by object name; `live` goes by experiment.
+
+    Pending runs are to be tried again: those that did not get through, and the held ones, which are in `live` too.
+    """
+
+    known: frozenset[str] = frozenset()
+    live: Mapping[str, tuple[Live, ...]] = field(default_factory=dict)
+    pending: frozenset[str] = frozenset()
+    refused: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A run as a ledger has it; `state` is pending, held, launched, refused, stopped or failed."""
+
+    name: str
+    experiment: str
+    environment: str
+    state: str
+
+
+def recorded(runs: Iterable[Recorded]) -> Ledger:
+    """Return what a ledger's runs mean for a plan: what is held is live, but has still to be released."""
+    runs = list(runs)
+    live: dict[str, tuple[Live, ...]] = {}
+    for run in runs:
+        if run.state in {"held", "launched"}:
+            live[run.experiment] = (*live.get(run.experiment, ()), Live(run.name, run.environment))
+    pending = frozenset(run.name for run in runs if run.state in {"pending", "held"})
+    refused = frozenset(run.name for run in runs if run.state == "refused")
+    return Ledger(frozenset(run.name for run in runs) - pending - refused, live, pending, refused)
+
+
+def assumed(base: Snapshot, known: Iterable[str] = ()) -> Ledger:
+    """Return the ledger where every merge was applied: what `base` holds was launched, unless stopped."""
+    runs = [run for run in base.runs if run.name and not run.stopped]
+    live = {run.experiment: (Live(run.name, run.environment),) for run in runs}
+    return Ledger(frozenset(known) | {run.name for run in runs}, live)
