@@ -1,0 +1,119 @@
+"""GitHub as the trusted jobs see it: who they are, which run they follow, and which pull request that belongs to."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from github import Auth, Github, GithubIntegration
+from github.PullRequest import PullRequest
+from github.Repository import Repository
+from github.WorkflowRun import WorkflowRun
+
+from flow.refusal import NothingToDoError, RefusedError
+
+BOT = "github-actions[bot]"
+"""Who a job with its default token is."""
+
+
+def event() -> dict[str, Any]:
+    """Return what started the workflow, as GitHub wrote it."""
+    data: dict[str, Any] = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text())
+    return data
+
+
+def output(name: str, value: str) -> None:
+    """Give the workflow an output of this step; the value is one line."""
+    with Path(os.environ["GITHUB_OUTPUT"]).open("a") as file:
+        file.write(f"{name}={value}\n")
+
+
+def run_page() -> str:
+    """Return the address of this very run."""
+    server, name, number = (os.environ[f"GITHUB_{key}"] for key in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
+    return f"{server}/{name}/actions/runs/{number}"
+
+
+def repository(token: str) -> Repository:
+    """Return the repository that the workflow runs for."""
+    github = Github(
+        auth=Auth.Token(token),
+        base_url=os.environ["GITHUB_API_URL"],
+        timeout=30,
+        lazy=True,
+        seconds_between_requests=None,  # a job makes a handful of them
+        seconds_between_writes=None,
+    )
+    return github.get_repo(os.environ["GITHUB_REPOSITORY"])
+
+
+def app_token() -> str:
+    """Return a token of the GitHub App that may write this repository's contents; empty where none is configured."""
+    app, key = os.environ.get("APP_ID", ""), os.environ.get("APP_PRIVATE_KEY", "")
+    if not app and not key:
+        return ""
+    if not app or not key:
+        raise RefusedError("the GitHub App needs both the variable RENDERER_APP_ID and the secret RENDERER_APP_KEY")
+    integration = GithubIntegration(auth=Auth.AppAuth(app, key), base_url=os.environ["GITHUB_API_URL"])
+    owner, _, name = os.environ["GITHUB_REPOSITORY"].partition("/")
+    installation = integration.get_repo_installation(owner, name)
+    return integration.get_access_token(installation.id, {"contents": "write"}).token
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """The run that a workflow_run job follows, and the open pull request that it ran for."""
+
+    run: WorkflowRun
+    pull: PullRequest
+
+
+def followed(repo: Repository) -> Followed:
+    """Return the run that this job follows and its pull request, both as the API has them.
+
+    Of the event only the run's number is used. A pull request counts if it is open, goes to the default branch, and has
+    the run's commit as its head, or our own rendering of that commit.
+    """
+    started = event()
+    run = repo.get_workflow_run(int(started["workflow_run"]["id"]))
+    if run.event != "pull_request":
+        raise NothingToDoError(f"run {run.id} is of no pull request")
+    source = run.head_repository
+    if source is None:
+        raise NothingToDoError("the branch's repository is gone")
+    found = repo.get_pulls(state="open", base=_default(started), head=f"{source.owner.login}:{run.head_branch}")
+    for pull in found:
+        # GitHub leaves a filter out that it cannot read: every condition is checked again
+        same = pull.head.repo is not None and pull.head.repo.id == source.id and pull.head.ref == run.head_branch
+        wanted = same and pull.state == "open" and pull.base.ref == _default(started)
+        if wanted and _is_of(repo, pull, run.head_sha):
+            return Followed(run, pull)
+    raise NothingToDoError(f"no open pull request into {_default(started)} has {run.head_sha} as its head")
+
+
+def _default(started: dict[str, Any]) -> str:
+    return str(started["repository"]["default_branch"])
+
+
+def _is_of(repo: Repository, pull: PullRequest, sha: str) -> bool:
+    return pull.head.sha == sha or rendered_from(repo, pull.head.sha) == sha
+
+
+_TRAILER = "Rendered-From"
+
+
+def message(sha: str, count: int) -> str:
+    """Return the message of a commit that renders commit `sha`."""
+    files = "1 file" if count == 1 else f"{count} files"
+    return f"Render {files}\n\n{_TRAILER}: {sha}\n"
+
+
+def rendered_from(repo: Repository, sha: str) -> str | None:
+    """Return the parent that a commit says it renders; None for every other commit, also for a rebased one."""
+    commit = repo.get_git_commit(sha)
+    said = re.search(rf"^{_TRAILER}: ([0-9a-f]{{40}})$", commit.message, re.MULTILINE)
+    return said[1] if said and [parent.sha for parent in commit.parents] == [said[1]] else None
