@@ -29,6 +29,9 @@ _RULES = (
     Key("images", Kind.TEXT_LIST, "The images a run may use; * stands for anything."),
     Key("repositories", Kind.TEXT_LIST, "What source mode may clone, with the token; * stands for anything."),
     Key("image_form", Kind.TEXT, "tag or digest.", form=Form("tag|digest", "tag or digest")),
+    Key(
+        "scale_from_zero", Kind.BOOLEAN, "Node pools without nodes are there and grow when a run waits.", default=False
+    ),
 )
 _LISTS = ("buckets", "namespaces", "images", "repositories")
 _LIMITS = (
@@ -44,13 +47,17 @@ _RULING = (
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What runs of one environment may use; None where everything is allowed. `image_form` is tag, digest or empty."""
+    """What runs of one environment may use; None where everything is allowed. `image_form` is tag, digest or empty.
+
+    `scale_from_zero` says that node pools may have no nodes before a run waits for them.
+    """
 
     buckets: tuple[str, ...] | None = None
     namespaces: tuple[str, ...] | None = None
     images: tuple[str, ...] | None = None
     repositories: tuple[str, ...] | None = None
     image_form: str = ""
+    scale_from_zero: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,7 @@ def load(root: Path, problems: list[Problem]) -> Policy:
 def _rules(node: Node, path: str, problems: list[Problem]) -> Rules:
     read = tables.read(node, _RULES, path, _CODE, problems)
     lists = {name: None if read[name] is None else tuple(read[name]) for name in _LISTS}
-    return Rules(**lists, image_form=read["image_form"] or "")
+    return Rules(**lists, image_form=read["image_form"] or "", scale_from_zero=read["scale_from_zero"])
 
 
 def _paused(node: Node, problems: list[Problem]) -> str:
@@ -185,7 +192,7 @@ def _namespace(rules: Rules, configuration: Configuration, run: Run) -> Iterator
 def _buckets(rules: Rules, configuration: Configuration) -> Iterator[Problem]:
     if rules.buckets is None:
         return
-    written = [("maxtext", key) for key in configuration.maxtext if key.endswith(_WRITTEN_ENDINGS)]
+    written = [("maxtext", key) for key in configuration.maxtext if key.endswith(WRITTEN_ENDINGS)]
     for namespace, key in (*_WRITTEN, *written):
         leaf = configuration.leaf(namespace, key)
         text = str(leaf.node.value) if leaf else ""
@@ -196,7 +203,7 @@ def _buckets(rules: Rules, configuration: Configuration) -> Iterator[Problem]:
 
 
 _WRITTEN = (("deploy", "GCS_BUCKET"), ("deploy", "HF_OUTPUT_DIRECTORY"))
-_WRITTEN_ENDINGS = ("_dir", "_directory", "_debug_path")
+WRITTEN_ENDINGS = ("_dir", "_directory", "_debug_path")
 """MaxText's keys of folders it writes to: base_output_directory, dump_hlo_gcs_dir, jax_cache_dir, ..."""
 
 

@@ -58,6 +58,7 @@ environments:
     buckets: [b]
     images: []
     image_form: digest
+    scale_from_zero: true
 checks:
   placeholder:
     severity: "off"
@@ -69,10 +70,10 @@ paused: maintenance
 """
     assert wrong(content, text) == []
     rulings = {
-        "placeholder": Ruling(None, "because", Location(FILE, 7, 3)),
-        "launch-ignored": Ruling(Severity.ERROR, "", Location(FILE, 10, 3)),
+        "placeholder": Ruling(None, "because", Location(FILE, 8, 3)),
+        "launch-ignored": Ruling(Severity.ERROR, "", Location(FILE, 11, 3)),
     }
-    rules = {"test": Rules(buckets=("b",), namespaces=None, images=(), image_form="digest")}
+    rules = {"test": Rules(buckets=("b",), namespaces=None, images=(), image_form="digest", scale_from_zero=True)}
     assert policy.load(content.root, []) == Policy(rules, rulings, Limits(1, 2, 3), "maintenance")
 
 
@@ -93,6 +94,10 @@ paused: maintenance
         (
             "environments: {prod: {image_form: sha}}\n",
             [':1:35: environments.prod.image_form: "sha" is not tag or digest'],
+        ),
+        (
+            "environments: {test: {scale_from_zero: tpu7x}}\n",
+            [':1:40: environments.test.scale_from_zero: must be true or false, not the text "tpu7x"'],
         ),
         (
             'checks: {no-such-code: {severity: "off", reason: r}}\n',

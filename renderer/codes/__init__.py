@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from renderer.codes.cluster import CLUSTER
 from renderer.codes.code import Code
 from renderer.codes.files import FILES, LAYERS, OVERRIDES
 from renderer.codes.legacy import LEGACY
@@ -23,6 +24,7 @@ SECTIONS: tuple[tuple[str, tuple[Code, ...]], ...] = (
     ("Runs", RUNS),
     ("Files under rendered/", RENDERED),
     ("Policy", POLICY),
+    ("Clusters", CLUSTER),
     ("Legacy launchers", LEGACY),
     ("Reports and snapshots", REPORT),
 )

@@ -106,7 +106,7 @@ def _files(batch: Batch, chosen: Target) -> dict[str, bytes]:
 
 def _check(root: Path, batch: Batch, chosen: Target, folders: Sequence[str] | None) -> int:
     kept = {run.folder for run in batch.frozen}
-    problems = list(rendered_tree.inspect(root, _files(batch, target), folders, kept))
+    problems = list(rendered_tree.inspect(root, _files(batch, chosen), folders, kept))
     show(problems)
     if problems:
         say(f"{len(problems)} files under rendered/ are not what they should be", err=True)

@@ -112,7 +112,7 @@ class Api:
             connection.request(method, url, body, headers)
             response = connection.getresponse()
             return response.status, response.read()
-        except (ConnectionError, http.client.HTTPException):
+        except (ConnectionError, ssl.SSLError, http.client.HTTPException):
             self.close()
             if fresh:
                 raise

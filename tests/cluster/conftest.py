@@ -9,6 +9,7 @@ import pytest
 
 from tests.cluster import plane
 from tests.cluster.build import CERTIFICATE, program
+from tests.cluster.control import control_namespace
 from tests.cluster.plane import GIVEN, ControlPlane
 from tests.cluster.sandbox import Sandbox
 from tests.cluster.sandbox import sandbox as open_sandbox
@@ -44,6 +45,20 @@ def sandbox(control_plane: ControlPlane) -> Iterator[Sandbox]:
 def sandbox_with_kueue(control_plane_with_kueue: ControlPlane) -> Iterator[Sandbox]:
     """A namespace of the test's own where Kueue is."""
     with open_sandbox(control_plane_with_kueue) as found:
+        yield found
+
+
+@pytest.fixture
+def control(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A control namespace of the test's own, so that tests which share a control plane do not share a ledger."""
+    with control_namespace(sandbox.plane, monkeypatch) as found:
+        yield found
+
+
+@pytest.fixture
+def control_with_kueue(sandbox_with_kueue: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The same where Kueue is."""
+    with control_namespace(sandbox_with_kueue.plane, monkeypatch) as found:
         yield found
 
 

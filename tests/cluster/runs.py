@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from renderer.accelerators import find_slice
-from renderer.commands.manifests import pod_scripts
 from renderer.configure import Configurator
 from renderer.layers import Repository
 from renderer.manifests import stream
 from renderer.outputs import RUN_FILES, Rendered, render
 from renderer.pipeline import configure
+from renderer.rendered_run import pod_scripts
 from renderer.run_spec import specify
 
 ROOT = Path(__file__).parents[2]

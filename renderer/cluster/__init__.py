@@ -1,0 +1,1 @@
+"""What touches a Kubernetes cluster: the only package that imports its client."""

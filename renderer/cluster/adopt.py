@@ -1,0 +1,88 @@
+"""The first apply where runs live already: the ledger learns what a commit holds, and nothing is created."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from renderer.cluster import lease
+from renderer.cluster.api import Api, ApiError, Object, jobsets
+from renderer.cluster.history import History
+from renderer.cluster.ledger import Entry, LedgerError, State, Store
+from renderer.cluster.objects import CONTENT_DIGEST
+from renderer.cluster.outcome import DONE, Outcome, Verdict, of_entry
+from renderer.cluster.planning import FOLDERS
+from renderer.cluster.tasks import each
+from renderer.committed import Reader, unit_of, wanted
+from renderer.run_text import NAMESPACE, value
+from renderer.runs import Committed
+
+_NO_JOBSET = "adopted; its JobSet does not live"
+
+
+def adopt(
+    api: Api, git: History, store: Store, head: str, *, actor: str, dry_run: bool
+) -> tuple[tuple[Outcome, ...], tuple[str, ...], bool]:
+    """Record every run of a commit that is not stopped as launched, with its JobSet's uid where one lives.
+
+    Return the outcomes, what else there is to say, and whether the marker stands at `head` now. Raises ApiError.
+    """
+    tree = git.tree(head, *FOLDERS)
+    units = {unit for unit in map(unit_of, tree) if unit}
+    reader = Reader(tree, git.blobs(wanted(tree, units)))
+    runs = [run for run in reader.snapshot(units).runs if run.environment == store.environment and not run.stopped]
+    sound = [run for run in runs if run.name and not run.problem]
+    namespaces = {run.name: value(NAMESPACE, reader.files(run)["jobset.yml"]) for run in sound}
+    found = {name: _jobsets(api, name) for name in set(namespaces.values())}
+
+    def record(run: Committed) -> Outcome:
+        space = namespaces[run.name]
+        try:
+            return _record(api, store, _entry(run, space, found[space].get(run.name), head, actor), dry_run=dry_run)
+        except (ApiError, LedgerError) as error:
+            reason = f"it could not be recorded: {error}"
+            return Outcome(Verdict.FAILED, run.experiment, run.name, run.file, reason, space)
+
+    outcomes = tuple(each(record, sound))
+    notices = tuple(f"{run.file}: not recorded: {run.problem}" for run in runs if run.problem)
+    complete = all(outcome.verdict in DONE for outcome in outcomes)
+    return outcomes, notices, complete and (dry_run or store.move_marker(None, head))
+
+
+def _jobsets(api: Api, namespace: str) -> dict[str, Object]:
+    return {item["metadata"]["name"]: item for item in api.items(jobsets(namespace))}
+
+
+def _entry(run: Committed, namespace: str, jobset: Object | None, head: str, actor: str) -> Entry:
+    own = jobset is not None and (jobset["metadata"].get("annotations") or {}).get(CONTENT_DIGEST) == run.content
+    alive = own and jobset is not None and not lease.ended(jobset)
+    return Entry(
+        experiment=run.experiment,
+        file=run.file,
+        environment=run.environment,
+        namespace=namespace,
+        name=run.name,
+        digest=run.content,
+        attempt=run.attempt,
+        chips=run.chips,
+        owner=run.owner,
+        run_name=run.run_name,
+        output=lease.directory(run.output, run.run_name),
+        state=State.LAUNCHED,
+        reason="adopted" if alive else _NO_JOBSET,
+        uid=jobset["metadata"]["uid"] if alive and jobset else "",
+        commit=head,
+        pull_request="unknown",
+        actor=actor,
+    )
+
+
+def _record(api: Api, store: Store, entry: Entry, *, dry_run: bool) -> Outcome:
+    outcome = of_entry(Verdict.RECORDED, entry, entry.reason)
+    if dry_run:
+        return outcome
+    if store.add(entry) is None:
+        there = store.entry(entry.name)
+        return replace(outcome, reason=f"the ledger has it already: {there.state if there else 'removed'}")
+    if entry.uid and (other := lease.take(api, store, entry)):
+        return replace(outcome, warnings=(f"{other} writes to {entry.output} too",))
+    return outcome

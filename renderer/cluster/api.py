@@ -1,0 +1,255 @@
+"""The Kubernetes API as this package uses it: plain objects, a few verbs, retries. Hides the official client.
+
+Authentication, TLS and kubeconfig are the official client's. Its models are passed over: a manifest is sent as it was
+reviewed, and unknown fields are the API server's to refuse. Retries are urllib3's: connections that break, throttling
+and 5xx are tried again with growing pauses, `Retry-After` is followed. A write may thus take effect twice in a row, so
+callers read AlreadyExists and Conflict as "look what is there".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+import kubernetes.client
+import kubernetes.config
+import urllib3
+from kubernetes.client.rest import RESTClientObject
+from kubernetes.config import ConfigException
+from urllib3.exceptions import HTTPError
+
+FIELD_MANAGER = "renderer"
+"""Owner of the fields that this package writes, in managedFields."""
+
+Object = dict[str, Any]
+
+_APPLY = "application/apply-patch+yaml"
+_JSON = "application/json"
+_METADATA = f"{_JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_MERGE = "application/merge-patch+json"
+_OWN = {"fieldManager": FIELD_MANAGER}
+_STRICT = {"fieldValidation": "Strict"}
+_PAGE = 500
+_TIMEOUT = urllib3.Timeout(connect=10, read=40)
+_RETRIED = (
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.INTERNAL_SERVER_ERROR,  # a webhook or etcd that failed for a moment
+    HTTPStatus.BAD_GATEWAY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
+)
+_PASSING = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
+
+
+class ApiError(Exception):
+    """The API server refused or did not answer. `status` is HTTP's (0: no answer), `reason` Kubernetes' word for it."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message or f"the API server answered {status} {reason}".rstrip())
+        self.status, self.reason, self.message = status, reason, message
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may succeed later: the infrastructure failed, not the request."""
+        return self.status in _PASSING or not HTTPStatus.BAD_REQUEST <= self.status < HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+class NoClusterError(Exception):
+    """There is no usable kubeconfig; the text says why."""
+
+
+def core(namespace: str, kind: str, name: str = "") -> str:
+    """Return the path of core/v1 objects, such as pods, in a namespace."""
+    return f"/api/v1/namespaces/{namespace}/{kind}/{name}".rstrip("/")
+
+
+def jobsets(namespace: str, name: str = "") -> str:
+    """Return the path of JobSets in a namespace."""
+    return f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{namespace}/jobsets/{name}".rstrip("/")
+
+
+class Api:
+    """A cluster's API server. Safe for several threads. Every call raises ApiError."""
+
+    def __init__(self, configuration: kubernetes.client.Configuration) -> None:
+        self._configuration = configuration
+        self._client = RESTClientObject(configuration)
+
+    def get(self, path: str, **query: str) -> Object | None:
+        """Return an object, nothing if it is not there."""
+        try:
+            return self.call("GET", path, query)
+        except ApiError as error:
+            if error.status == HTTPStatus.NOT_FOUND:
+                return None
+            raise
+
+    def items(self, path: str, *, only_metadata: bool = False, **query: str) -> Iterator[Object]:
+        """Yield the objects of a list, page by page; `only_metadata` keeps the rest, such as secrets, off the wire."""
+        accept = _METADATA if only_metadata else _JSON
+        token = ""
+        while True:
+            asked = {**query, "limit": str(_PAGE), **({"continue": token} if token else {})}
+            page = self.call("GET", path, asked, accept=accept)
+            yield from page["items"] or ()  # an empty list of metadata only is null
+            token = page["metadata"].get("continue", "")
+            if not token:
+                return
+
+    def create(self, path: str, body: Mapping[str, Any], *, dry_run: bool = False) -> Object:
+        """Create an object; unknown and duplicate fields are refused. AlreadyExists is an ApiError of status 409."""
+        return self.call("POST", path, {**_OWN, **_STRICT, **_dry(dry_run)}, body)
+
+    def apply(self, path: str, body: Mapping[str, Any], *, dry_run: bool = False) -> Object:
+        """Apply an object server-side; fields that others own are a conflict (409)."""
+        return self.call("PATCH", path, {**_OWN, **_STRICT, **_dry(dry_run)}, body, _APPLY)
+
+    def replace(self, path: str, body: Mapping[str, Any]) -> Object:
+        """Write an object over the version that its metadata.resourceVersion names; 409 if it has changed since."""
+        return self.call("PUT", path, _OWN, body)
+
+    def merge(self, path: str, body: Mapping[str, Any]) -> Object:
+        """Change some fields; with metadata.uid or metadata.resourceVersion in `body`, 409 unless they are as given."""
+        return self.call("PATCH", path, _OWN, body, _MERGE)
+
+    def delete(self, path: str, *, uid: str = "", propagation: str = "Background") -> bool:
+        """Delete an object, only if it has this uid where one is given. Return whether it was there."""
+        options: Object = {"propagationPolicy": propagation}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        try:
+            self.call("DELETE", path, {}, options)
+        except ApiError as error:
+            if error.status in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
+                return False
+            raise
+        return True
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: Mapping[str, Any] | None = None,
+        content_type: str = _JSON,
+        accept: str = _JSON,
+    ) -> Object:
+        """Send one request and return the parsed answer."""
+        data = None if body is None else json.dumps(body)
+        response = self._send(method, path, data, content_type, query, accept=accept, preload_content=True)
+        return _object(response.data) if response.data else {}
+
+    def lines(self, path: str, *, seconds: float, **query: str) -> Iterator[bytes]:
+        """Yield an answer line by line as it comes, a log or a watch; ApiError after `seconds` without any.
+
+        Every line keeps its line break: without one, the answer may have been cut. Nothing is tried again.
+        """
+        timeout = urllib3.Timeout(connect=10, read=seconds)
+        response = self._send("GET", path, None, _JSON, query, preload_content=False, timeout=timeout, retries=False)
+        rest = b""
+        try:
+            for chunk in response.stream(1 << 16, decode_content=True):
+                *whole, rest = (rest + chunk).split(b"\n")
+                yield from (line + b"\n" for line in whole)
+        except HTTPError as error:
+            raise ApiError(0, "", _plain(error)) from error
+        finally:
+            response.close()  # what was not read must not be the next answer's beginning
+        if rest:
+            yield rest
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._client.close()
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        data: str | None,
+        content_type: str,
+        query: Mapping[str, str],
+        *,
+        accept: str = _JSON,
+        preload_content: bool,
+        timeout: urllib3.Timeout = _TIMEOUT,
+        retries: bool | None = None,  # None: as configured
+    ) -> urllib3.BaseHTTPResponse:
+        url = f"{self._configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
+        headers = {"Accept": accept, **self._authorization()}
+        if data is not None:
+            headers["Content-Type"] = content_type
+        try:
+            response: urllib3.BaseHTTPResponse = self._client.pool_manager.request(
+                method,
+                url,
+                body=data,
+                headers=headers,
+                timeout=timeout,
+                preload_content=preload_content,
+                retries=retries,
+            )
+        except HTTPError as error:
+            raise ApiError(0, "", _plain(error)) from error
+        if response.status >= HTTPStatus.BAD_REQUEST:
+            raise _refusal(response)
+        return response
+
+    def _authorization(self) -> dict[str, str]:
+        settings = self._configuration.auth_settings().get("BearerToken")
+        return {"Authorization": settings["value"]} if settings and settings["value"] else {}
+
+
+def connect(retries: int = 8) -> Api:
+    """Return the cluster of the kubeconfig's current context, found as kubectl finds it. Raises NoClusterError."""
+    configuration = kubernetes.client.Configuration()
+    configuration.connection_pool_maxsize = 32
+    configuration.retries = urllib3.Retry(
+        total=retries,
+        backoff_factor=0.25,
+        backoff_max=20,
+        backoff_jitter=0.25,
+        status_forcelist=_RETRIED,
+        allowed_methods=None,  # all of them: see above
+        raise_on_status=False,
+    )
+    try:
+        kubernetes.config.load_kube_config(  # type: ignore[no-untyped-call]
+            config_file=os.environ.get("KUBECONFIG"),  # read now: the client remembers it from when it was imported
+            client_configuration=configuration,
+        )
+    except (ConfigException, OSError) as error:
+        raise NoClusterError(f"no usable kubeconfig: {error}") from error
+    return Api(configuration)
+
+
+def _dry(dry_run: bool) -> dict[str, str]:
+    return {"dryRun": "All"} if dry_run else {}
+
+
+def _object(data: bytes) -> Object:
+    found = json.loads(data)
+    if not isinstance(found, dict):
+        raise ApiError(0, "", "the API server's answer is no object")
+    return found
+
+
+def _refusal(response: urllib3.BaseHTTPResponse) -> ApiError:
+    data = response.data
+    try:
+        status = json.loads(data)
+        return ApiError(response.status, str(status.get("reason", "")), str(status.get("message", "")))
+    except (ValueError, AttributeError):
+        text = data[:500].decode("utf-8", "replace").strip()
+        return ApiError(response.status, response.reason or "", text or f"HTTP {response.status}")
+
+
+def _plain(error: HTTPError) -> str:
+    reason = getattr(error, "reason", None) or error
+    if reason.args and isinstance(reason.args[-1], Exception):  # its own text would show the other as Python writes it
+        reason = reason.args[-1]
+    return f"no answer from the API server: {str(reason).rpartition(': ')[2] or type(error).__name__}"

@@ -1,0 +1,171 @@
+"""What ended runs left in a cluster, and its removal. The ledger stays: it is what keeps a run from starting again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from renderer.accelerators import ACCELERATORS, Slice, find_slice
+from renderer.cluster.api import Api, Object, core, jobsets
+from renderer.cluster.drift import path
+from renderer.cluster.ledger import Entry, State, Store
+from renderer.cluster.needs import needs
+from renderer.cluster.observe import Seen
+from renderer.cluster.remedies import command, long_command
+from renderer.cluster.status import FINISHED, OVER
+from renderer.cluster.tpu_remedies import pool_name
+from renderer.clusters import Cluster
+from renderer.rendered_run import DAMAGED
+
+_SCRIPTS = re.compile(r"pod-[0-9a-f]{12}")
+_IN_PREPARATION = frozenset({State.PENDING, State.HELD})
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """An object that nothing needs any more; `uid` makes sure that no other of its name is deleted."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    why: str
+
+    @property
+    def path(self) -> str:
+        """Its path in the API."""
+        if self.kind == "JobSet":
+            return jobsets(self.namespace, self.name)
+        return path(self.kind, self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to delete, and the runs whose objects these are."""
+
+    leftovers: tuple[Leftover, ...]
+    runs: tuple[Seen, ...]
+
+    def still(self, now: Plan) -> Plan:
+        """Return what of this plan, which someone agreed to, is also in the plan of a later look."""
+        names = {run.name for run in self.runs}
+        kept = tuple(item for item in now.leftovers if item in self.leftovers)
+        return Plan(kept, tuple(run for run in now.runs if run.name in names))
+
+
+def find(api: Api, runs: Iterable[Seen], environments: Iterable[str]) -> Plan:
+    """Return what ended runs of some environments left. `runs` are those of all: they may share a namespace."""
+    everything, environments = list(runs), tuple(environments)
+    ended = {(run.namespace, run.name): run for run in everything if _over(run) and run.environment in environments}
+    found: list[Leftover] = []
+    for namespace in sorted({namespace for namespace, _ in ended}):
+        mine = {name: run for (place, name), run in ended.items() if place == namespace}
+        here = [run for run in everything if run.namespace == namespace]
+        found += _jobsets(mine)
+        found += _watchers(api, namespace, mine)
+        found += _config_maps(api, namespace, mine, here)
+    kept = {leftover.name.removeprefix("run-").removesuffix("-hf") for leftover in found}
+    return Plan(tuple(found), tuple(run for (_, name), run in ended.items() if name in kept))
+
+
+def _over(run: Seen) -> bool:
+    """Return whether nothing of a run will be needed any more."""
+    if run.entry is None:
+        return run.ended is not None
+    if run.entry.state in _IN_PREPARATION:
+        return False
+    return run.jobset is None or run.ended is not None or run.entry.state is State.STOPPED
+
+
+def _how(run: Seen) -> str:
+    if run.ended:
+        return "the run has finished" if run.ended["type"] == "Completed" else "the run has failed"
+    return f"the run is {run.entry.state}" if run.entry and run.entry.state is not State.LAUNCHED else "the run is gone"
+
+
+def _jobsets(mine: dict[str, Seen]) -> Iterator[Leftover]:
+    for name, run in mine.items():
+        if run.jobset and not run.jobset["metadata"].get("deletionTimestamp"):
+            listed = "" if run.entry else ", in no ledger"
+            yield Leftover("JobSet", run.namespace, name, run.jobset["metadata"]["uid"], _how(run) + listed)
+
+
+def _watchers(api: Api, namespace: str, mine: dict[str, Seen]) -> Iterator[Leftover]:
+    for found in api.items(path("Deployment", namespace), labelSelector="renderer/experiment"):
+        name = found["metadata"]["name"]
+        if name.removesuffix("-hf") in mine:
+            why = f"{_how(mine[name.removesuffix('-hf')])}; it converts no checkpoint after this"
+            yield Leftover("Deployment", namespace, name, found["metadata"]["uid"], why)
+
+
+def _config_maps(api: Api, namespace: str, mine: dict[str, Seen], here: list[Seen]) -> Iterator[Leftover]:
+    used = set().union(*(mounted(run.jobset) for run in here if not _over(run)))
+    all_known = not _in_preparation(here)
+    for found in api.items(core(namespace, "configmaps")):
+        name, uid = found["metadata"]["name"], found["metadata"]["uid"]
+        if name in used:
+            continue
+        if name.startswith("run-") and name.removeprefix("run-") in mine:
+            yield Leftover("ConfigMap", namespace, name, uid, _how(mine[name.removeprefix("run-")]))
+        elif all_known and is_scripts(found):
+            yield Leftover("ConfigMap", namespace, name, uid, "no living run uses these pod scripts")
+
+
+def _in_preparation(here: Iterable[Seen]) -> bool:
+    """Return whether a run is about to use scripts that no JobSet names yet."""
+    return any(run.entry and run.entry.state in _IN_PREPARATION for run in here)
+
+
+def mounted(jobset: Object | None) -> set[str]:
+    """Return the names of the ConfigMaps that a JobSet's pods mount."""
+    jobs = jobset["spec"]["replicatedJobs"] if jobset else ()
+    volumes = [volume for job in jobs for volume in job["template"]["spec"]["template"]["spec"].get("volumes") or ()]
+    return {volume["configMap"]["name"] for volume in volumes if "configMap" in volume}
+
+
+def is_scripts(config_map: Object) -> bool:
+    """Return whether a ConfigMap is one of pod scripts, as apply makes them."""
+    name, data = config_map["metadata"]["name"], config_map.get("data") or {}
+    return bool(_SCRIPTS.fullmatch(name)) and "bootstrap.sh" in data
+
+
+def delete(api: Api, plan: Plan) -> Iterator[Leftover]:
+    """Delete what was found, and yield each object that was there. Raises ApiError.
+
+    That a launched run is over is recorded first: the JobSet that shows it is about to go.
+    """
+    for run in plan.runs:
+        if run.entry and run.entry.state is State.LAUNCHED and run.ended:
+            _record(Store(api, run.environment), run.entry, run.ended)
+    for leftover in sorted(plan.leftovers, key=lambda item: bool(_SCRIPTS.fullmatch(item.name))):
+        if api.delete(leftover.path, uid=leftover.uid):
+            yield leftover
+
+
+def _record(store: Store, entry: Entry, ended: Object) -> None:
+    word = FINISHED if ended["type"] == "Completed" else f"failed: {ended.get('message', '')}"
+    store.change(entry, reason=f"{OVER}{ended.get('lastTransitionTime', 'an unknown time')}: {word}")
+
+
+def slices(runs: Iterable[Seen]) -> list[Slice]:
+    """Return the slices whose nodes runs asked for, each once; of runs whose JobSet is there."""
+    found: dict[Slice, None] = {}
+    for run in runs:
+        try:
+            need = needs(run.jobset, None) if run.jobset else None
+        except DAMAGED:
+            continue
+        for accelerator in ACCELERATORS.values():
+            if need and accelerator.gke_label == need.accelerator:
+                slice_ = find_slice(accelerator.name, need.topology)
+                found |= {slice_: None} if slice_ else {}
+    return list(found)
+
+
+def pool_commands(cluster: Cluster, unused: Iterable[Slice]) -> list[str]:
+    """Return how to delete the node pools of slices, which gives their reservation back. Regional: no --zone."""
+    place = [f"--cluster={cluster.cluster}", f"--region={cluster.region}", f"--project={cluster.project}"]
+    names = dict.fromkeys(pool_name(cluster, slice_) for slice_ in unused)
+    lines = [long_command(f"gcloud container node-pools delete {name}", [*place, "--quiet"]) for name in names]
+    return [*lines, command("gcloud", "container", "node-pools", "list", *place)] if lines else []

@@ -1,0 +1,107 @@
+"""Output leases: two live runs never write to one directory."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from http import HTTPStatus
+
+from renderer.cluster import ledger
+from renderer.cluster.api import Api, ApiError, Object, jobsets
+from renderer.cluster.ledger import Entry, State, Store
+
+_ATTEMPTS = 5
+
+
+def directory(base: str, run_name: str) -> str:
+    """Return the directory a run writes to, in one spelling; empty if the run has none."""
+    return re.sub(r"(?<!:)/{2,}", "/", f"{base}/{run_name}").rstrip("/") if base else ""
+
+
+def ended(jobset: Object) -> bool:
+    """Return whether a JobSet has finished, well or not."""
+    conditions = (jobset.get("status") or {}).get("conditions") or ()
+    return any(item["type"] in {"Completed", "Failed"} and item["status"] == "True" for item in conditions)
+
+
+def find_jobset(api: Api, entry: Entry) -> Object | None:
+    """Return the JobSet that an entry records, by uid; another of the same name is none."""
+    if not entry.uid:
+        return None
+    found = api.get(jobsets(entry.namespace, entry.name))
+    return found if found and found["metadata"]["uid"] == entry.uid else None
+
+
+def lives(api: Api, entry: Entry) -> bool:
+    """Return whether a run may write: it is held or launched, and its JobSet is there and has not finished."""
+    if entry.state not in ledger.ALIVE:
+        return False
+    found = find_jobset(api, entry)
+    return found is not None and not ended(found)
+
+
+def holder(api: Api, store: Store, entry: Entry) -> str:
+    """Return which other run holds a run's output directory and may write to it, empty if none does."""
+    found = api.get(_path(_name(entry.output))) if entry.output else None
+    return _other(api, store, entry, found) if found else ""
+
+
+def take(api: Api, store: Store, entry: Entry) -> str:
+    """Give a run its output directory; return which other run keeps it, empty if it is the run's now.
+
+    A pending run counts as one that writes: it may be on its way to it in another apply.
+    """
+    if not entry.output:
+        return ""
+    name = _name(entry.output)
+    for _ in range(_ATTEMPTS):
+        try:
+            api.create(_path(), _lease(name, entry, {}))
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+        else:
+            return ""
+        found = api.get(_path(name))
+        if found is None:
+            continue
+        if found["spec"].get("holderIdentity") == entry.name:
+            return ""
+        if other := _other(api, store, entry, found):
+            return other
+        if _replaced(api, _lease(name, entry, {"resourceVersion": found["metadata"]["resourceVersion"]})):
+            return ""
+    raise ApiError(0, "", f"others keep changing lease {name} in {ledger.CONTROL}")
+
+
+def _other(api: Api, store: Store, entry: Entry, lease: Object) -> str:
+    name = str(lease["spec"].get("holderIdentity") or "")
+    other = store.entry(name) if name and name != entry.name else None
+    return name if other and (other.state is State.PENDING or lives(api, other)) else ""
+
+
+def _replaced(api: Api, lease: Object) -> bool:
+    try:
+        api.replace(_path(lease["metadata"]["name"]), lease)
+    except ApiError as error:
+        if error.status not in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
+            raise
+        return False
+    return True
+
+
+def _name(output: str) -> str:
+    return f"output-{hashlib.sha256(output.encode()).hexdigest()[:16]}"
+
+
+def _path(name: str = "") -> str:
+    return f"/apis/coordination.k8s.io/v1/namespaces/{ledger.CONTROL}/leases/{name}".rstrip("/")
+
+
+def _lease(name: str, entry: Entry, version: Object) -> Object:
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name, "annotations": {"renderer/output": entry.output}, **version},
+        "spec": {"holderIdentity": entry.name},
+    }

@@ -1,0 +1,191 @@
+"""The ledger: one small object per run in a control namespace, changed by compare-and-swap only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from http import HTTPStatus
+from typing import Any
+
+from renderer.cluster.api import Api, ApiError, Object, core
+
+CONTROL = "renderer-control"
+"""The namespace of the ledger, the markers and the output leases; only apply writes there."""
+
+RUN_LABEL = "renderer/ledger"
+ENVIRONMENT_LABEL = "renderer/environment"
+_MAX_REASON = 2000
+
+
+class State(StrEnum):
+    """How far a run is: pending and held ones are finished by the next apply, the others stay as they are."""
+
+    PENDING = "pending"
+    HELD = "held"
+    LAUNCHED = "launched"
+    REFUSED = "refused"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+ALIVE = frozenset({State.HELD, State.LAUNCHED})
+"""The states of runs whose JobSet may exist."""
+
+
+class LedgerError(Exception):
+    """What stands in the control namespace is no ledger; the text says which object and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One run.
+
+    `experiment` is <model>/<effective name>, `name` the run's object name, `digest` its content digest, `output` the
+    directory it writes to, `uid` its JobSet's once there is one. `commit`, `pull_request` and `actor` say who launched
+    it. `created` and `changed` are RFC 3339 in UTC; `version` is the object's resourceVersion.
+    """
+
+    experiment: str
+    file: str
+    environment: str
+    namespace: str
+    name: str
+    digest: str
+    attempt: int = 1
+    chips: int = 0
+    owner: str = ""
+    run_name: str = ""
+    output: str = ""
+    state: State = State.PENDING
+    reason: str = ""
+    uid: str = ""
+    commit: str = ""
+    pull_request: str = ""
+    actor: str = ""
+    created: str = ""
+    changed: str = ""
+    version: str = ""
+
+
+_DATA = tuple(field.name for field in fields(Entry) if field.name != "version")
+_REQUIRED = ("experiment", "environment", "namespace", "name", "digest", "state")
+_NUMBERS = ("attempt", "chips")
+
+
+class Store:
+    """The ledger of one environment. Every call raises ApiError; reading also LedgerError."""
+
+    def __init__(self, api: Api, environment: str) -> None:
+        self._api = api
+        self.environment = environment
+
+    def entries(self) -> list[Entry]:
+        """Return all runs of the environment, by name."""
+        labels = f"{RUN_LABEL}=run,{ENVIRONMENT_LABEL}={self.environment}"
+        found = self._api.items(_path(), labelSelector=labels)
+        return sorted(map(_entry, found), key=lambda entry: entry.name)
+
+    def entry(self, name: str) -> Entry | None:
+        """Return the run with this object name."""
+        found = self._api.get(_path(name))
+        return None if found is None else _entry(found)
+
+    def add(self, entry: Entry) -> Entry | None:
+        """Write a new entry; nothing if there is one of this name already."""
+        now = _now()
+        entry = replace(entry, created=now, changed=now)
+        try:
+            return _entry(self._api.create(_path(), _object(entry)))
+        except ApiError as error:
+            if error.status == HTTPStatus.CONFLICT:
+                return None
+            raise
+
+    def change(self, entry: Entry, **changes: Any) -> Entry | None:
+        """Write `entry` with these fields changed; nothing if someone else changed it since: read it again."""
+        changed = replace(entry, **changes, changed=_now())
+        try:
+            return _entry(self._api.replace(_path(entry.name), _object(changed)))
+        except ApiError as error:
+            if error.status in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
+                return None
+            raise
+
+    def read_marker(self) -> str | None:
+        """Return the last commit that was applied to the environment, nothing before the first."""
+        found = self._api.get(_path(self._marker))
+        return None if found is None else _commit(found)
+
+    def move_marker(self, old: str | None, new: str) -> bool:
+        """Move the marker from commit `old` (None: there is none) to `new`; False if it is another by now."""
+        found = self._api.get(_path(self._marker))
+        if (None if found is None else _commit(found)) != old:
+            return found is not None and _commit(found) == new
+        labels = {RUN_LABEL: "marker", ENVIRONMENT_LABEL: self.environment}
+        body = _config_map({"name": self._marker, "labels": labels}, {"commit": new})
+        try:
+            if found is None:
+                self._api.create(_path(), body)
+            else:
+                body["metadata"]["resourceVersion"] = found["metadata"]["resourceVersion"]
+                self._api.replace(_path(self._marker), body)
+        except ApiError as error:
+            if error.status == HTTPStatus.CONFLICT:
+                return self.read_marker() == new
+            raise
+        return True
+
+    @property
+    def _marker(self) -> str:
+        return f"marker-{self.environment}"
+
+
+def export(entries: Iterable[Entry]) -> dict[str, list[dict[str, str]]]:
+    """Return the ledger as `renderer report --ledger` reads it."""
+    kept = ("name", "experiment", "environment", "state", "namespace", "uid", "reason", "commit", "changed")
+    return {"runs": [{key: str(getattr(entry, key)) for key in kept} for entry in entries]}
+
+
+def _path(name: str = "") -> str:
+    return core(CONTROL, "configmaps", name)
+
+
+def _config_map(metadata: Object, data: Mapping[str, str]) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def _object(entry: Entry) -> Object:
+    labels = {RUN_LABEL: "run", ENVIRONMENT_LABEL: entry.environment}
+    metadata: Object = {"name": entry.name, "namespace": CONTROL, "labels": labels}
+    if entry.version:
+        metadata["resourceVersion"] = entry.version
+    data = {key: str(getattr(entry, key)) for key in _DATA}
+    return _config_map(metadata, data | {"reason": entry.reason[:_MAX_REASON]})
+
+
+def _entry(found: Object) -> Entry:
+    metadata, data = found["metadata"], found.get("data") or {}
+    try:
+        texts = {key: data[key] for key in _DATA if key in data or key in _REQUIRED}
+        numbers = {key: int(data[key]) for key in _NUMBERS if key in data}
+        values: dict[str, Any] = {**texts, **numbers, "state": State(data["state"])}
+        if metadata.get("labels", {}).get(RUN_LABEL) != "run" or data["name"] != metadata["name"]:
+            raise ValueError("its name or its label is another")
+        return Entry(**values, version=metadata["resourceVersion"])
+    except (KeyError, ValueError) as error:
+        reason = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error)
+        place = f"ConfigMap {metadata['name']} in {CONTROL}"
+        raise LedgerError(f"{place} is no entry of the ledger: {reason}") from error
+
+
+def _commit(marker: Object) -> str:
+    commit = (marker.get("data") or {}).get("commit", "")
+    if not commit:
+        raise LedgerError(f"ConfigMap {marker['metadata']['name']} in {CONTROL} names no commit")
+    return str(commit)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

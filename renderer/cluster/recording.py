@@ -1,0 +1,96 @@
+"""Records runs before anything of them is made: what is to be launched is in the ledger first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from renderer.cluster.lease import directory
+from renderer.cluster.ledger import Entry, LedgerError, State, Store
+from renderer.cluster.objects import Objects
+from renderer.cluster.planning import Work
+from renderer.committed import unit_of
+from renderer.plan import Action, Effect
+
+UNKNOWN = "unknown"
+_ATTEMPTS = 8
+
+
+class Recorder:
+    """Writes the entries of what `todo` launches and refuses, in the name of `actor`; `runs` are what is launched."""
+
+    def __init__(self, store: Store, todo: Work, runs: Mapping[str, Objects | str], actor: str) -> None:
+        self._store, self._todo, self._found, self._actor = store, todo, runs, actor
+
+    def record(self, action: Action) -> Entry:
+        """Write the entry of a run to launch, or of a refused one; return it as it is to be taken up.
+
+        One that an earlier apply left is taken up where it stands. Raises ApiError and LedgerError.
+        """
+        entry = self.new(action)
+        if not action.run:  # nothing is rendered, so there is nothing to record
+            return entry
+        added = None if action.run in self._todo.entries else self._store.add(entry)
+        for _ in range(_ATTEMPTS):
+            found = added or self._store.entry(action.run)
+            if found is None:
+                raise LedgerError("its entry is gone from the ledger")
+            if added or _taken_up(found, entry):
+                return found
+            added = self._store.change(_over(found, entry))
+        raise LedgerError("others keep changing its entry in the ledger")
+
+    def new(self, action: Action) -> Entry:
+        """Return the entry of a run that the ledger does not know yet."""
+        state, found = action.state, self._found.get(action.run)
+        refused = action.effect is Effect.REFUSE
+        output = ""
+        if isinstance(found, Objects):
+            data = found.run_data
+            output = directory(str(data.get("base_output_directory") or ""), str(data.get("run_name") or ""))
+        return Entry(
+            experiment=state.experiment,
+            file=state.file,
+            environment=self._store.environment,
+            namespace=found.namespace if isinstance(found, Objects) else "",
+            name=action.run,
+            digest=state.content,
+            attempt=state.attempt,
+            chips=state.chips,
+            owner=state.owner,
+            run_name=state.run_name,
+            output=output,
+            state=State.REFUSED if refused else State.PENDING,
+            reason=action.reason if refused else "",
+            commit=self._todo.head,
+            pull_request=self.pull_request(action),
+            actor=self._actor,
+        )
+
+    def pull_request(self, action: Action) -> str:
+        """Return the number of the pull request that brought a run, or "unknown"."""
+        unit = unit_of(action.state.file)
+        return (self._todo.pull_requests.get(unit, "") if unit else "") or UNKNOWN
+
+
+def _taken_up(found: Entry, wanted: Entry) -> bool:
+    """Return whether an entry stands as it is to be; one that is new, refused, or whose files are others now, does not.
+
+    A run that is held, or was launched, stays as it was recorded.
+    """
+    if found.state is State.REFUSED:
+        return wanted.state is State.REFUSED and found.reason == wanted.reason
+    same = (found.namespace, found.output) == (wanted.namespace, wanted.output)
+    return found.state is not State.PENDING or same or not wanted.namespace
+
+
+def _over(found: Entry, wanted: Entry) -> Entry:
+    """Return `wanted` as the next version of `found`; what the files do not tell stays."""
+    return replace(
+        wanted,
+        namespace=wanted.namespace or found.namespace,
+        output=wanted.output or found.output,
+        pull_request=found.pull_request if wanted.pull_request == UNKNOWN else wanted.pull_request,
+        created=found.created,
+        version=found.version,
+    )

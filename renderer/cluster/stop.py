@@ -1,0 +1,103 @@
+"""Stops a run: its JobSet and what belongs to it are deleted, its pods are gone, then the ledger says so."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from http import HTTPStatus
+
+from renderer.cluster.api import Api, ApiError, Object, core, jobsets
+from renderer.cluster.ledger import ALIVE, Entry, State, Store
+from renderer.cluster.objects import CONTENT_DIGEST
+
+JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
+MARGIN = 60
+"""Seconds that pods get to end in, beyond their grace period, before a stop is left to the next one."""
+
+_ROUNDS = 20
+_GRACE = 30
+
+
+class NotStoppedError(Exception):
+    """A run could not be stopped yet; the text says why. Stopping it again goes on."""
+
+
+def stop(api: Api, store: Store, entry: Entry, reason: str, state: State = State.STOPPED) -> Entry:
+    """Stop a run and return its entry; one that has ended or was stopped before is returned as it is.
+
+    `state` is what the entry of a run that has not started becomes. Raises ApiError and NotStoppedError.
+    """
+    for _ in range(_ROUNDS):
+        if entry.state is State.PENDING:
+            changed = store.change(entry, state=state, reason=reason)
+            if changed:
+                _delete_stray(api, changed)
+        elif entry.state in ALIVE:
+            _delete(api, entry)
+            final = state if entry.state is State.HELD else State.STOPPED
+            changed = store.change(entry, state=final, reason=reason)
+        else:
+            return entry
+        if changed:
+            return changed
+        found = store.entry(entry.name)
+        if found is None:
+            return replace(entry, state=state, reason="its entry is gone from the ledger")
+        entry = found
+    raise NotStoppedError("others keep changing its entry in the ledger")
+
+
+def delete_jobset(api: Api, entry: Entry, uid: str) -> None:
+    """Delete the JobSet with this uid, its Jobs and pods with it."""
+    api.delete(jobsets(entry.namespace, entry.name), uid=uid, propagation="Foreground")
+
+
+def _delete_stray(api: Api, entry: Entry) -> None:
+    """Delete a JobSet that was created but never recorded: nothing can release it any more."""
+    found = api.get(jobsets(entry.namespace, entry.name))
+    if found and (found["metadata"].get("annotations") or {}).get(CONTENT_DIGEST) == entry.digest:
+        delete_jobset(api, entry, found["metadata"]["uid"])
+
+
+def _delete(api: Api, entry: Entry) -> None:
+    if entry.uid:
+        jobset = api.get(jobsets(entry.namespace, entry.name))
+        _delete_watcher(api, entry)
+        delete_jobset(api, entry, entry.uid)
+        _wait(api, entry, _grace(jobset) + MARGIN)
+    api.delete(core(entry.namespace, "configmaps", f"run-{entry.name}"))
+
+
+def _delete_watcher(api: Api, entry: Entry) -> None:
+    try:
+        api.delete(f"/apis/apps/v1/namespaces/{entry.namespace}/deployments/{entry.name}-hf")
+    except ApiError as error:  # who may not delete one has never made one
+        if error.status != HTTPStatus.FORBIDDEN:
+            raise
+
+
+def _grace(jobset: Object | None) -> int:
+    """Return the grace period of a JobSet's pods, in seconds."""
+    if jobset is None:
+        return _GRACE
+    pod = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    return int(pod.get("terminationGracePeriodSeconds", _GRACE))
+
+
+def _wait(api: Api, entry: Entry, seconds: float) -> None:
+    end, pause = time.monotonic() + seconds, 0.1
+    while left := _left(api, entry):
+        if time.monotonic() > end:
+            raise NotStoppedError(f"{left} after {seconds:.0f} s; its deletion goes on")
+        time.sleep(pause)
+        pause = min(2 * pause, 2)
+
+
+def _left(api: Api, entry: Entry) -> str:
+    """Return what is still there of a run that is being deleted, empty if nothing is."""
+    found = api.get(jobsets(entry.namespace, entry.name))
+    if found and found["metadata"]["uid"] == entry.uid:
+        return "its JobSet is still there"
+    pods = core(entry.namespace, "pods")
+    there = api.call("GET", pods, {"labelSelector": f"{JOBSET_LABEL}={entry.name}", "limit": "1"})
+    return "pods of it are still there" if there["items"] else ""

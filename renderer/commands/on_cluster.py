@@ -1,0 +1,109 @@
+"""What the commands that ask a cluster share: the connection, its refusals as problems, and which namespaces count."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from renderer import clusters as clusters_file
+from renderer import policy
+from renderer.cluster.api import Api, ApiError, NoClusterError, connect
+from renderer.cluster.ledger import LedgerError
+from renderer.cluster.settings import verify_identity
+from renderer.clusters import Clusters
+from renderer.commands.options import say
+from renderer.layers import ENVIRONMENTS
+from renderer.location import Location
+from renderer.problem import Problem, RefusedError, errors, refuse
+
+CLUSTER = Location("cluster")
+FEW = 2
+"""Tries for what is only looked at: a person is waiting, and may look again."""
+
+
+def environment_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --environment, which arrives as the chosen environments: all without it."""
+    return click.option(
+        "--environment",
+        "environments",
+        type=click.Choice(ENVIRONMENTS),
+        callback=lambda _context, _option, value: (value,) if value else ENVIRONMENTS,
+        help="Only runs of this environment.",
+    )(function)
+
+
+@contextmanager
+def cluster(retries: int = 8) -> Iterator[Api]:
+    """Yield the cluster of the kubeconfig's current context; its refusals inside the block end it as RefusedError."""
+    try:
+        with closing(connect(retries)) as api:
+            yield api
+    except NoClusterError as error:
+        refuse(
+            "cluster-unknown",
+            Location("kubeconfig"),
+            str(error),
+            hint="set KUBECONFIG, or get the cluster's credentials",
+        )
+    except ApiError as error:
+        refuse("cluster-answer", CLUSTER, told(error))
+    except LedgerError as error:
+        refuse("cluster-ledger", CLUSTER, str(error))
+
+
+def told(error: ApiError) -> str:
+    """Return the API server's refusal in words."""
+    return error.message or f"the API server answered {error.status} {error.reason}".rstrip()
+
+
+def namespaces(root: Path, environments: Iterable[str]) -> set[str]:
+    """Return the namespaces that presets/policy.yml allows for runs: JobSets in no ledger are looked for there too."""
+    rules = policy.load(root, []).rules  # what is wrong in the file is for renderer validate to say
+    return {name for key in environments if key in rules for name in rules[key].namespaces or ()}
+
+
+def local(api: Api, clusters: Clusters, environments: Sequence[str]) -> tuple[str, ...]:
+    """Return which of the environments are on this cluster by presets/clusters.yml; one that names none may be.
+
+    Raises RefusedError if none is: another cluster is never touched, and tells nothing of their runs.
+    """
+    found = api.get("/api/v1/namespaces/kube-system")
+    identity = found["metadata"]["uid"] if found else ""
+    there = {name: clusters.by_environment.get(name) for name in environments}
+    here = tuple(name for name, cluster in there.items() if cluster is None or cluster.identity == identity)
+    for cluster_ in () if here else filter(None, there.values()):
+        verify_identity(api, cluster_)
+    return here
+
+
+def load_clusters(root: Path) -> Clusters:
+    """Return presets/clusters.yml. Raises RefusedError for what is wrong in it."""
+    problems: list[Problem] = []
+    found = clusters_file.load(root, problems)
+    if errors(problems):
+        raise RefusedError(problems)
+    return found
+
+
+def caller(api: Api) -> str:
+    """Return the name under which the API server knows us."""
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    found = api.call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, review)
+    return str(found["status"]["userInfo"]["username"])
+
+
+def agreed(question: str, *, yes: bool) -> bool:
+    """Ask before something that cannot be undone; for no, say that nothing was changed. Elsewhere --yes is needed."""
+    if yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError("nobody can be asked here: add --yes if that is what you want")
+    answer = click.confirm(question, err=True)
+    if not answer:
+        say("nothing was changed", err=True)
+    return answer

@@ -1,0 +1,112 @@
+"""What counts as left over, and what is printed of node pools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from cluster_unit.seen import ended, entry, jobset, seen
+
+from renderer.accelerators import find_slice
+from renderer.cluster.api import Api, Object
+from renderer.cluster.cleanup import find, pool_commands
+from renderer.cluster.ledger import State
+from renderer.cluster.observe import Seen
+from renderer.clusters import Cluster
+from renderer.location import Location
+
+SCRIPTS = {"bootstrap.sh": "set -e\n"}
+
+
+class Namespace:
+    """A cluster that has these ConfigMaps and Deployments."""
+
+    def __init__(self, config_maps: dict[str, Any], *deployments: str) -> None:
+        self._objects = {
+            "configmaps": [_object(name, data) for name, data in config_maps.items()],
+            "deployments": [_object(name, {}) for name in deployments],
+        }
+
+    def items(self, path: str, **_query: str) -> Iterator[Object]:
+        return iter(self._objects[path.rpartition("/")[2]])
+
+
+def _object(name: str, data: Any) -> Object:
+    return {"metadata": {"name": name, "uid": f"uid of {name}"}, "data": data}
+
+
+def run(name: str, *, scripts: str = "", over: bool = False, **fields: Any) -> Seen:
+    found = jobset(name, ended=ended("Completed") if over else None)
+    volumes = [{"configMap": {"name": f"run-{name}"}}, {"configMap": {"name": scripts}}]
+    found["spec"]["replicatedJobs"][0]["template"]["spec"]["template"] = {"spec": {"volumes": volumes}}
+    return seen(entry(name, **fields), found)
+
+
+def left(namespace: Namespace, *runs: Seen) -> list[str]:
+    plan = find(cast("Api", namespace), runs, ["test"])
+    return [f"{item.kind} {item.name}: {item.why}" for item in plan.leftovers]
+
+
+def test_what_a_finished_run_left_and_nothing_of_a_living_one() -> None:
+    there = Namespace(
+        {
+            "run-old": {},
+            "run-new": {},
+            "run-other": {},
+            "pod-111111111111": SCRIPTS,
+            "pod-222222222222": SCRIPTS,
+            "pod-333333333333": {"else": ""},
+        },
+        "old-hf",
+        "new-hf",
+    )
+    old, new = run("old", scripts="pod-111111111111", over=True), run("new", scripts="pod-222222222222")
+    assert left(there, old, new) == [
+        "JobSet old: the run has finished",
+        "Deployment old-hf: the run has finished; it converts no checkpoint after this",
+        "ConfigMap run-old: the run has finished",
+        "ConfigMap pod-111111111111: no living run uses these pod scripts",
+    ]
+
+
+def test_pod_scripts_stay_while_a_run_is_being_launched() -> None:
+    there = Namespace({"run-old": {}, "pod-111111111111": SCRIPTS})
+    old = run("old", scripts="pod-111111111111", over=True)
+    assert left(there, old, seen(entry("next", state=State.PENDING))) == [
+        "JobSet old: the run has finished",
+        "ConfigMap run-old: the run has finished",
+    ]
+
+
+def test_runs_of_another_environment_are_left_alone_and_keep_their_scripts() -> None:
+    there = Namespace({"run-old": {}, "run-prod": {}, "pod-111111111111": SCRIPTS})
+    prod = run("prod", scripts="pod-111111111111", environment="prod")
+    assert left(there, seen(entry("old", state=State.STOPPED)), prod) == ["ConfigMap run-old: the run is stopped"]
+    over = run("prod", scripts="pod-111111111111", environment="prod", over=True)
+    assert left(there, over) == []
+
+
+def test_a_jobset_that_took_the_name_of_a_launched_one_keeps_its_files() -> None:
+    there = Namespace({"run-old": {}})
+    stray = run("old")
+    assert left(there, seen(entry("old")), Seen(None, stray.jobset)) == []
+
+
+def test_what_is_in_no_ledger_is_left_over_once_it_has_finished() -> None:
+    stray = jobset("stray", ended=ended("Failed"))
+    stray["spec"]["replicatedJobs"] = []
+    assert left(Namespace({}), seen(None, stray)) == ["JobSet stray: the run has failed, in no ledger"]
+
+
+def test_node_pools_are_named_as_clusters_yml_says_and_are_regional() -> None:
+    found = find_slice("tpu7x", "4x4x4")
+    assert found is not None
+    cluster = Cluster(
+        "c", "project", "us-central1", "zone", "tpu-prod", "", "{accelerator}-{topology}", {}, Location("")
+    )
+    assert "\n".join(pool_commands(cluster, [found])) == (
+        "gcloud container node-pools delete tpu7x-4x4x4 \\\n"
+        "  --cluster=tpu-prod \\\n  --region=us-central1 \\\n  --project=project \\\n  --quiet\n"
+        "gcloud container node-pools list --cluster=tpu-prod --region=us-central1 --project=project"
+    )
+    assert pool_commands(cluster, []) == []

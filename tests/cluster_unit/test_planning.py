@@ -1,0 +1,195 @@
+"""What an apply has to do, by commits and the ledger: also where an earlier one broke off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from committed_repo import MODEL, CommittedRepo
+
+from renderer.cluster import planning
+from renderer.cluster.api import Api
+from renderer.cluster.ledger import Entry, State
+from renderer.cluster.planning import Work, work
+
+NO_API = cast(Api, None)
+"""The cluster is asked only whether launched runs live: see `living`."""
+
+Living = Callable[[Iterable[Entry]], None]
+
+
+@pytest.fixture
+def living(monkeypatch: pytest.MonkeyPatch) -> Living:
+    """Say which launched runs live; without it none may be asked about."""
+
+    def say(entries: Iterable[Entry]) -> None:
+        names = {entry.name for entry in entries}
+        monkeypatch.setattr(planning, "lives", lambda _api, entry: entry.name in names)
+
+    return say
+
+
+def plan(repo: CommittedRepo, entries: Iterable[Entry], marker: str | None, head: str, **given: Any) -> Work:
+    return work(NO_API, repo.history, "test", entries, marker, head, **given)
+
+
+def told(todo: Work) -> list[tuple[str, str, str]]:
+    """Return effect, run's attempt-free experiment name and reason of every action."""
+    return [(action.effect.value, action.state.file.split("/")[-1], action.reason) for action in todo.actions]
+
+
+def test_nothing_new_is_nothing_to_do(repo: CommittedRepo) -> None:
+    head = repo.merge()
+    assert plan(repo, [], head, head).empty
+    assert plan(repo, [], head, repo.commit("docs")).empty
+
+
+def test_a_new_run_is_launched_in_its_environment_only(repo: CommittedRepo) -> None:
+    base = repo.commit()
+    head = repo.merge(message="A run (#5)")
+    todo = plan(repo, [], base, head)
+    assert told(todo) == [("launch", "run.yml", "new experiment")]
+    assert (todo.pull_requests, todo.asked) == (
+        {(MODEL, "run"): "5"},
+        {"launches": 1, "stops": 0, "chips": 64},
+    )
+    other = work(NO_API, repo.history, "prod", [], base, head)
+    assert (other.empty, other.asked) == (True, todo.asked)
+
+
+def test_without_a_marker_everything_is_new(repo: CommittedRepo) -> None:
+    repo.merge()
+    head = repo.merge("other")
+    assert [action.effect for action in plan(repo, [], None, head).actions] == ["launch", "launch"]
+
+
+@pytest.mark.parametrize("state", [State.PENDING, State.HELD])
+def test_a_run_that_was_not_started_is_taken_up_again(repo: CommittedRepo, state: State) -> None:
+    head = repo.merge()
+    later = repo.commit()
+    todo = plan(repo, [repo.entry(head, state)], later, later)
+    assert told(todo) == [("retry", "run.yml", "an earlier launch did not get through")]
+    assert (todo.swept, todo.empty) == ((), False)
+
+
+@pytest.mark.parametrize("state", [State.PENDING, State.HELD])
+def test_a_run_that_was_not_started_and_is_not_wanted_any_more_is_swept(repo: CommittedRepo, state: State) -> None:
+    old = repo.merge()
+    entry = repo.entry(old, state)
+    head = repo.merge(maxtext={"steps": 7})
+    (sweep,) = plan(repo, [entry], old, head).swept
+    assert (sweep.entry, sweep.state) == (entry, State.STOPPED)
+    (launch,) = plan(repo, [entry], old, head).launches
+    assert launch.reason == "its content changed"
+
+
+def test_a_run_of_neither_commit_is_swept(repo: CommittedRepo) -> None:
+    entry = repo.entry(repo.merge(), State.PENDING)
+    head = repo.remove()
+    (sweep,) = plan(repo, [entry], head, head).swept
+    assert (sweep.entry, sweep.reason) == (entry, "no longer wanted by the applied commit")
+
+
+def test_a_pending_run_whose_files_were_damaged_is_refused(repo: CommittedRepo) -> None:
+    old = repo.merge()
+    entry = repo.entry(old, State.PENDING)
+    repo.content.edit(f"experiments/{MODEL}/run.yml", '"team"', '"team"\n  attempt: 2')
+    head = repo.commit()
+    (sweep,) = plan(repo, [entry], old, head).swept
+    assert (sweep.state, sweep.reason) == (
+        State.REFUSED,
+        "its rendered files are not those of attempt 2: run renderer render",
+    )
+
+
+def test_a_refusal_stands_until_the_files_change(repo: CommittedRepo) -> None:
+    base = repo.commit()
+    first = repo.merge()
+    refused = repo.entry(first, State.REFUSED, reason="no nodes")
+    assert told(plan(repo, [refused], base, repo.commit("docs"))) == [("refuse", "run.yml", "no nodes")]
+    assert plan(repo, [refused], first, repo.commit("docs")).empty
+    head = repo.merge(launch={"owner": "another"})
+    assert told(plan(repo, [refused], first, head)) == [("retry", "run.yml", "an earlier launch did not get through")]
+
+
+def test_the_marker_s_own_commit_again_tries_refused_runs_again(repo: CommittedRepo) -> None:
+    head = repo.merge()
+    refused = repo.entry(head, State.REFUSED)
+    assert told(plan(repo, [refused], head, head)) == [("retry", "run.yml", "an earlier launch did not get through")]
+
+
+def test_a_finished_run_is_not_stopped(repo: CommittedRepo, living: Living) -> None:
+    old = repo.merge()
+    entry = repo.entry(old, State.LAUNCHED)
+    head = repo.remove()
+    living([entry])
+    assert told(plan(repo, [entry], old, head)) == [("stop", "run.yml", "its file was removed")]
+    living([])
+    assert plan(repo, [entry], old, head).empty
+
+
+def test_only_runs_of_touched_experiments_are_looked_at(repo: CommittedRepo) -> None:
+    old = repo.merge()
+    head = repo.merge("other")
+    assert len(plan(repo, [repo.entry(old, State.LAUNCHED)], old, head).launches) == 1
+
+
+def test_a_run_that_was_launched_before_the_marker_moved_is_planned_from_its_commit(
+    repo: CommittedRepo, living: Living
+) -> None:
+    marker = repo.commit()
+    entry = repo.entry(repo.merge(), State.LAUNCHED)
+    living([entry])
+    assert plan(repo, [entry], marker, repo.commit("docs")).empty
+    changed = repo.merge(maxtext={"steps": 7})
+    launch, stop = plan(repo, [entry], marker, changed).actions
+    assert (launch.effect, stop.effect, stop.run, stop.then) == ("launch", "stop", entry.name, launch.run)
+    assert told(plan(repo, [entry], marker, repo.remove())) == [("stop", "run.yml", "its file was removed")]
+
+
+def test_of_two_commits_after_the_marker_the_newest_counts(repo: CommittedRepo, living: Living) -> None:
+    marker = repo.commit()
+    first = repo.entry(repo.merge(), State.LAUNCHED)
+    second = repo.entry(repo.merge(launch={"supersede": "keep"}, maxtext={"steps": 7}), State.LAUNCHED)
+    living([first, second])
+    assert plan(repo, [first, second], marker, repo.commit("docs")).empty
+    todo = plan(repo, [second, first], marker, repo.remove())
+    assert [action.run for action in todo.actions] == [second.name, first.name]
+
+
+def test_what_a_newer_commit_launched_is_left_alone(repo: CommittedRepo, living: Living) -> None:
+    marker = repo.commit()
+    older = repo.merge()
+    newer = repo.merge(maxtext={"steps": 7})
+    for state in (State.LAUNCHED, State.HELD, State.PENDING):
+        entry = repo.entry(newer, state)
+        living([entry])
+        todo = plan(repo, [entry], marker, older)
+        assert (todo.actions, todo.swept, todo.empty) == ((), (), False)
+        assert todo.barred == {
+            f"{MODEL}/run": f"{entry.name} was recorded from commit {newer[:12]}, which is no ancestor of "
+            f"{older[:12]}: apply the newest commit, or stop that run"
+        }
+
+
+def test_a_finished_run_of_an_unknown_commit_bars_nothing(repo: CommittedRepo, living: Living) -> None:
+    marker = repo.merge()
+    entry = replace(repo.entry(marker, State.LAUNCHED), commit="0" * 40)
+    living([])
+    head = repo.merge(maxtext={"steps": 7})
+    assert [action.effect for action in plan(repo, [entry], marker, head).actions] == ["launch"]
+
+
+def test_late_runs_are_planned_from_their_commit_alone(repo: CommittedRepo, living: Living) -> None:
+    marker = repo.commit()
+    late = repo.entry(repo.merge(), State.LAUNCHED)
+    head = repo.merge(maxtext={"steps": 7})
+    ours = repo.entry(head, State.LAUNCHED)
+    living([late, ours])
+    todo = plan(repo, [late, ours], marker, head, since=[late])
+    assert [(action.effect.value, action.run) for action in todo.actions] == [
+        ("nothing", ours.name),
+        ("stop", late.name),
+    ]
