@@ -21,7 +21,7 @@ export RUFF_CACHE_DIR := .cache/ruff
 export MYPY_CACHE_DIR := .cache/mypy
 
 .DELETE_ON_ERROR:
-.PHONY: help render check test test-cluster test-deep test-browser bench yq install clean
+.PHONY: help render check test test-workflows test-browser test-deep test-cluster demo bench bench-apply yq install clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | column -t -s '|'
@@ -40,6 +40,9 @@ check: install ## Format, lint, types, shell scripts, and rendered/ against its 
 test: install ## Every test that needs neither MaxText nor a cluster; ARGS="..." goes to pytest
 	$(VENV)/bin/pytest -n 2 $(ARGS)
 
+test-workflows: install ## The workflows under act, and the hooks as pre-commit installs them
+	$(VENV)/bin/pytest -m workflows $(ARGS)
+
 test-deep: install $(MAXTEXT)/.done ## The tests that load the real MaxText; AGREEMENT_CASES=200 makes it shorter
 	$(VENV)/bin/pytest -m deep -s $(ARGS)
 
@@ -53,6 +56,12 @@ test-browser: install ## The HTML report in headless Chromium, installed by apt 
 
 bench: install $(YQ) $(KUSTOMIZE) ## Time the renderer and its peers side by side on 1,000 experiments
 	$(VENV)/bin/python -m bench.render --yq $(YQ) --kustomize $(KUSTOMIZE) $(ARGS)
+
+bench-apply: install ## Time renderer apply of 100 runs beside kubectl apply --server-side of the same manifests
+	UV=$(abspath $(UV)) $(VENV)/bin/python -m bench.apply $(ARGS)
+
+demo: install ## The whole story on a simulated cluster: experiment, render, report, merge, 256 hosts, clean-up
+	UV=$(abspath $(UV)) $(VENV)/bin/python -m tools.demo
 
 yq: $(YQ) ## Build mikefarah's yq, one of the YAML readers that the tests compare
 
