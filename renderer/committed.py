@@ -8,12 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from renderer.configure import experiment_data
+from renderer import run_text
+from renderer.configure import own_digest
 from renderer.git import Git
 from renderer.layers import ENVIRONMENTS, NAME, ExperimentFile, Repository
-from renderer.names import digest, label, object_name
+from renderer.names import experiment_label, label, object_name
 from renderer.outputs import RUN_FILES
 from renderer.problem import Problem, errors
+from renderer.run_text import value
 from renderer.runs import Committed, Snapshot
 
 Tree = Mapping[str, str]
@@ -65,7 +67,7 @@ def named(git: Git, tree: Tree, names: Collection[str]) -> dict[str, Unit]:
     """Return the experiments of a commit whose rendered runs have one of these object names, by that name."""
     jobsets = {path: blob for path, blob in tree.items() if path.endswith("/jobset.yml")} if names else {}
     blobs = git.blobs(jobsets.values())
-    found = ((_match(_JOBSET["name"], blobs[blob]), unit_of(path)) for path, blob in jobsets.items())
+    found = ((value(run_text.NAME, blobs[blob]), unit_of(path)) for path, blob in jobsets.items())
     return {name: unit for name, unit in found if unit and name in names}
 
 
@@ -100,9 +102,8 @@ class Reader:
         experiment = self.experiment(path, problems)
         launch = {key: node.value for key, node in experiment.launch.items()}
         environment = _text(launch, "environment")
-        name = label(_text(launch, "name") or unit[1])
         intent = Committed(
-            experiment=f"{unit[0]}/{name}",
+            experiment=f"{unit[0]}/{label(_name(experiment))}",
             file=path,
             environment=environment if environment in ENVIRONMENTS else "",
             source=self._tree[path],
@@ -113,6 +114,12 @@ class Reader:
             stopped=launch.get("state") == "stopped",
         )
         return _with_files(intent, self.files(intent), experiment, unreadable=bool(errors(problems)))
+
+
+def _name(experiment: ExperimentFile) -> str:
+    """Return the name that the run goes by."""
+    node = experiment.launch.get("name")
+    return node.value if node is not None and isinstance(node.value, str) and node.value else experiment.name
 
 
 def _text(launch: Mapping[str, Any], key: str) -> str:
@@ -130,10 +137,10 @@ def _with_files(
     """Return `intent` with what the rendered files say, and why they cannot be launched, if so."""
     if not files:
         return replace(intent, problem="it is not rendered: run renderer render")
-    found = {key: _match(pattern, files.get("jobset.yml", b"")) for key, pattern in _JOBSET.items()}
+    jobset = files.get("jobset.yml", b"")
+    found = {key: value(pattern, jobset) for key, pattern in _TEXTS.items()}
     if not found["name"] or not found["content"] or not {"run.yml", "derive.json"} <= files.keys():
         return replace(intent, problem="its rendered files are not a run's: run renderer render")
-    run = {key: _match(pattern, files["run.yml"]) for key, pattern in _RUN.items()}
     state = replace(
         intent,
         name=found["name"],
@@ -141,40 +148,25 @@ def _with_files(
         own=found["own"],
         run_name=found["run_name"],
         chips=int(found["chips"] or 0),
-        output=run["output"],
-        checkpoints=run["checkpoints"] != "false",
+        output=value(run_text.OUTPUT, files["run.yml"]),
+        checkpoints=value(run_text.CHECKPOINTS, files["run.yml"]) != "false",
     )
     if unreadable:
         return replace(state, problem="its file has errors: run renderer validate")
-    if found["own"] != _own(experiment):
+    if found["own"] != own_digest(experiment):
         return replace(state, problem="its rendered files are those of other content: run renderer render")
+    if value(run_text.EXPERIMENT, jobset) != experiment_label(_name(experiment)):
+        return replace(state, problem="its rendered files are those of another name: run renderer render")
     if state.name != object_name(state.whole_name, state.attempt):
         problem = f"its rendered files are not those of attempt {state.attempt}: run renderer render"
         return replace(state, problem=problem)
     return state
 
 
-def _own(experiment: ExperimentFile) -> str:
-    try:
-        return digest(experiment_data(experiment))
-    except (TypeError, ValueError):  # a mapping where launch: takes a single value
-        return ""
-
-
-def _match(pattern: re.Pattern[bytes], data: bytes) -> str:
-    found = pattern.search(data)
-    return found[1].decode("utf-8", "replace") if found else ""
-
-
-# The renderer wrote these files, each value in its one form: reading them so takes a hundredth of parsing them.
-_JOBSET = {
-    "name": re.compile(rb'^  name: "([a-z][-a-z0-9]*)"$', re.MULTILINE),
-    "content": re.compile(rb'^    renderer/content-digest: "([0-9a-f]{64})"$', re.MULTILINE),
-    "own": re.compile(rb'^    renderer/experiment-digest: "([0-9a-f]{64})"$', re.MULTILINE),
-    "chips": re.compile(rb'^    renderer/chips: "([0-9]{1,7})"$', re.MULTILINE),
-    "run_name": re.compile(rb'^ +- name: RUN_NAME\n +value: "((?:[^"\\]|\\.)*)"$', re.MULTILINE),
-}
-_RUN = {
-    "output": re.compile(rb'^base_output_directory: "((?:[^"\\]|\\.)*)"$', re.MULTILINE),
-    "checkpoints": re.compile(rb"^enable_checkpointing: (true|false)$", re.MULTILINE),
+_TEXTS = {
+    "name": run_text.NAME,
+    "content": run_text.CONTENT_DIGEST,
+    "own": run_text.EXPERIMENT_DIGEST,
+    "chips": run_text.CHIPS,
+    "run_name": run_text.RUN_NAME,
 }

@@ -62,7 +62,7 @@ def test_every_run_is_launched_once(
         trial.recover()
         trial.verify()
         with capfd.disabled():
-            sys.stderr.write(f"\n{name}: {trial.runs} runs, each launched once\n")
+            sys.stderr.write(f"\n{name}: {trial.runs} runs, none launched twice, none lost\n")
 
 
 def test_a_run_that_supersedes_another_is_launched_once(control_plane: ControlPlane, tmp_path: Path) -> None:

@@ -291,3 +291,12 @@ def test_both_sides_changed_a_file(repo: Repo) -> None:
     notices = repo.data("--head", "topic")["notices"]
     file = "experiments/qwen3-0.6b/run.yml"
     assert f"{file} changed on the target too since the branch left it: update the branch" in notices
+
+
+def test_a_name_that_the_rendered_files_do_not_carry_is_refused(repo: Repo) -> None:
+    repo.branch("topic")
+    repo.experiment()
+    repo.content.experiment(model="qwen3-0.6b", launch={"name": "other"})
+    repo.commit()
+    reason = "its rendered files are those of another name: run renderer render"
+    assert repo.effects() == [("refuse", "other", reason)]
