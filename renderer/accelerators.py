@@ -102,3 +102,9 @@ def find_slice(accelerator: str, topology: str) -> Slice | None:
     if accelerator not in ACCELERATORS or chips is None or known not in topologies(accelerator):
         return None
     return Slice(ACCELERATORS[accelerator], topology, chips)
+
+
+def slice_of_labels(accelerator: str, topology: str) -> Slice | None:
+    """Return the slice that a node's two GKE labels describe, nothing if there is no such one."""
+    names = (known.name for known in ACCELERATORS.values() if known.gke_label == accelerator)
+    return find_slice(next(names, ""), topology)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from renderer.committed import Unit, experiment_path, folders, unit_of
+from renderer.git import Git
 from renderer.layers import Repository, is_file
 from renderer.problem import Problem
+
+
+def here() -> Git:
+    """Return git in the current folder: the index that a hook is told of may be named relative to it."""
+    return Git(Path.cwd())
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ def affected(repository: Repository, names: Iterable[str]) -> Affected:
 
     An experiment's rendered files stand for it. Every other file stands for the experiments that use it.
     """
-    files = sorted({repository.label(Path(name)) for name in (*names, *deleted())})
+    files = sorted({repository.label(Path(name)) for name in (*names, *here().deleted())})
     others = [file for file in files if not unit_of(file) and not Path(file).is_absolute()]
     units = {*filter(None, map(unit_of, files)), *_users(repository, others)}
     there = {unit: is_file(repository.root / experiment_path(unit)) for unit in sorted(units)}
@@ -57,7 +61,7 @@ def _users(repository: Repository, files: list[str]) -> Iterator[Unit]:
     if not files:
         return
     presets = cache(lambda model: _text((repository.root / "presets" / model).rglob("*.yml")))
-    drafts = set(untracked(repository.root / "experiments"))
+    drafts = set(here().untracked(repository.root / "experiments"))
     for path in repository.experiment_paths()[0]:
         model, own = path.parent.name, _text([path])
         if path not in drafts and any(_uses(file, model, own, presets(model)) for file in files):
@@ -88,26 +92,3 @@ def _uses(file: str, model: str, own: bytes, presets: bytes) -> bool:
         case [*_, name]:  # deploy.DATASETS_YAML may be any path
             word = name.encode("utf-8", "surrogateescape")
     return word in own or word in presets
-
-
-def deleted() -> list[str]:
-    """Return the files that the next commit deletes, relative to the current folder: pre-commit does not pass them."""
-    return _git("diff", "--cached", "--name-only", "--no-renames", "--diff-filter=D", "--relative", "-z")
-
-
-def untracked(*folders: Path) -> list[Path]:
-    """Return the files below `folders` that the next commit leaves out because git does not know them."""
-    names = _git("ls-files", "--others", "-z", "--", *map(str, folders)) if folders else []
-    return [Path.cwd() / name for name in names]
-
-
-def _git(*arguments: str) -> list[str]:
-    """Run git in the current folder, as the index that a hook is told of may be named relative to it.
-
-    Nothing comes where there is no git, or no repository.
-    """
-    try:
-        done = subprocess.run(["git", *arguments], capture_output=True, check=False)  # noqa: S603, S607
-    except OSError:
-        return []
-    return os.fsdecode(done.stdout).split("\0")[:-1] if done.returncode == 0 else []

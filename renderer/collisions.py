@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from renderer.location import Location
+from renderer.names import output_directory
 from renderer.problem import Problem
 
 
@@ -28,8 +28,8 @@ class Identity:
 
     @property
     def output(self) -> str:
-        """The folder that the run writes to, however it is spelt."""
-        return posixpath.normpath(f"/{self.base_output_directory.removeprefix('gs://')}/{self.run_name}")
+        """The folder that the run writes to, however it is spelt; without a base, its name under MaxText's own."""
+        return output_directory(self.base_output_directory, self.run_name) or self.run_name
 
 
 def check(identities: Iterable[Identity]) -> Iterator[Problem]:

@@ -11,9 +11,9 @@ from typing import Any
 from renderer import run_text
 from renderer.configure import own_digest
 from renderer.git import Git
-from renderer.layers import ENVIRONMENTS, NAME, ExperimentFile, Repository
+from renderer.layers import ENVIRONMENTS, NAME, RENDERED, ExperimentFile, Repository, rendered_folder
 from renderer.names import experiment_label, label, object_name
-from renderer.outputs import RUN_FILES
+from renderer.outputs import REQUIRED, RUN_FILES
 from renderer.problem import Problem, errors
 from renderer.run_text import value
 from renderer.runs import Committed, Snapshot
@@ -25,7 +25,7 @@ Unit = tuple[str, str]
 """A model and the stem of an experiment file: what names experiments/<model>/<stem>.yml and its rendered folders."""
 
 _EXPERIMENT = re.compile(rf"experiments/({NAME})/({NAME})\.yml")
-_RENDERED = re.compile(rf"rendered/(?:{'|'.join(ENVIRONMENTS)})/({NAME})/({NAME})/[^/]+")
+_RENDERED = re.compile(rf"{RENDERED}/(?:{'|'.join(ENVIRONMENTS)})/({NAME})/({NAME})/[^/]+")
 
 
 def unit_of(path: str) -> Unit | None:
@@ -47,7 +47,7 @@ def experiment_path(unit: Unit) -> str:
 
 def folders(unit: Unit) -> list[str]:
     """Return the folders that may hold the experiment's rendered files."""
-    return [f"rendered/{environment}/{unit[0]}/{unit[1]}" for environment in ENVIRONMENTS]
+    return [rendered_folder(environment, *unit) for environment in ENVIRONMENTS]
 
 
 def files_of(tree: Tree, unit: Unit) -> Tree:
@@ -86,8 +86,7 @@ class Reader:
 
     def files(self, run: Committed) -> dict[str, bytes]:
         """Return the rendered files of an experiment by name; empty where there are none."""
-        folder = run.file.removeprefix("experiments/").removesuffix(".yml")
-        paths = {name: f"rendered/{run.environment}/{folder}/{name}" for name in RUN_FILES}
+        paths = {name: f"{run.folder}/{name}" for name in RUN_FILES}
         return {name: self._blobs[self._tree[path]] for name, path in paths.items() if path in self._tree}
 
     def experiment(self, path: str, problems: list[Problem]) -> ExperimentFile:
@@ -101,13 +100,12 @@ class Reader:
         problems: list[Problem] = []
         experiment = self.experiment(path, problems)
         launch = {key: node.value for key, node in experiment.launch.items()}
-        environment = _text(launch, "environment")
         intent = Committed(
-            experiment=f"{unit[0]}/{label(_name(experiment))}",
+            experiment=f"{unit[0]}/{label(experiment.effective_name)}",
             file=path,
-            environment=environment if environment in ENVIRONMENTS else "",
+            environment=experiment.environment,
             source=self._tree[path],
-            attempt=_attempt(launch.get("attempt")),
+            attempt=experiment.attempt,
             owner=_text(launch, "owner"),
             resume=_text(launch, "resume"),
             supersede=_text(launch, "supersede"),
@@ -116,19 +114,9 @@ class Reader:
         return _with_files(intent, self.files(intent), experiment, unreadable=bool(errors(problems)))
 
 
-def _name(experiment: ExperimentFile) -> str:
-    """Return the name that the run goes by."""
-    node = experiment.launch.get("name")
-    return node.value if node is not None and isinstance(node.value, str) and node.value else experiment.name
-
-
 def _text(launch: Mapping[str, Any], key: str) -> str:
     value = launch.get(key)
     return value if isinstance(value, str) else ""
-
-
-def _attempt(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 1
 
 
 def _with_files(
@@ -139,7 +127,7 @@ def _with_files(
         return replace(intent, problem="it is not rendered: run renderer render")
     jobset = files.get("jobset.yml", b"")
     found = {key: value(pattern, jobset) for key, pattern in _TEXTS.items()}
-    if not found["name"] or not found["content"] or not {"run.yml", "derive.json"} <= files.keys():
+    if not found["name"] or not found["content"] or not files.keys() >= set(REQUIRED):
         return replace(intent, problem="its rendered files are not a run's: run renderer render")
     state = replace(
         intent,
@@ -155,7 +143,7 @@ def _with_files(
         return replace(state, problem="its file has errors: run renderer validate")
     if found["own"] != own_digest(experiment):
         return replace(state, problem="its rendered files are those of other content: run renderer render")
-    if value(run_text.EXPERIMENT, jobset) != experiment_label(_name(experiment)):
+    if value(run_text.EXPERIMENT, jobset) != experiment_label(experiment.effective_name):
         return replace(state, problem="its rendered files are those of another name: run renderer render")
     if state.name != object_name(state.whole_name, state.attempt):
         problem = f"its rendered files are not those of attempt {state.attempt}: run renderer render"

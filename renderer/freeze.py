@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from renderer.collisions import Identity
 from renderer.configure import own_digest
 from renderer.launch import Launch
-from renderer.layers import ExperimentFile
+from renderer.layers import ExperimentFile, rendered_folder, rendered_from
 from renderer.location import Location
-from renderer.names import experiment_label, object_name, seal, sealed
-from renderer.outputs import recompute_digest
-from renderer.run_text import CONTENT_DIGEST, EXPERIMENT, EXPERIMENT_DIGEST, NAME, OUTPUT, RESUME, RUN_NAME, value
+from renderer.names import experiment_label, object_name, seal, sealed, without_attempt
+from renderer.outputs import carries_its_digest
+from renderer.run_text import EXPERIMENT, EXPERIMENT_DIGEST, NAME, OUTPUT, RESUME, RUN_NAME, value
 from renderer.target import Files, Target
 
 _OWNER_LINE = re.compile(rb'^    renderer/owner: ".*"\n', re.MULTILINE)
 _MODEL_LINE = re.compile(rb'^    renderer/model: ".*"\n', re.MULTILINE)
-_ATTEMPT = re.compile(r"(.*-[0-9a-f]{8})(?:-a[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +37,8 @@ def legal(experiment: ExperimentFile, launch: Launch, target: Target) -> list[Fr
     has. Only the closed set of derived fields follows the experiment: names for another attempt, and the owner.
     """
     own = own_digest(experiment)
-    label = experiment_label(launch.name or experiment.name)
-    folder = f"rendered/{launch.environment}/{launch.model}/{experiment.name}"
+    label = experiment_label(experiment.effective_name)
+    folder = rendered_folder(launch.environment, launch.model, experiment.name)
     found = [files for files in _versions(folder, launch, target) if _matches(files, own, label, target)]
     source = target.source(experiment.file)
     return [Frozen(experiment.file, folder, rederived(files, launch.attempt, launch.owner), source) for files in found]
@@ -49,35 +48,27 @@ def _versions(folder: str, launch: Launch, target: Target) -> Iterator[Files]:
     """Yield what the target has in the folder, and what a renamed experiment left in its old one."""
     yield from target.versions(folder)
     if launch.name:
-        for old in target.moved(f"rendered/{launch.environment}/{launch.model}/"):
+        for old in target.moved(rendered_folder(launch.environment, launch.model, "")):
             yield from target.versions(old)
 
 
 def _matches(files: Files, own: str, label: str, target: Target) -> bool:
+    """Whether the files are those of a reviewed run; where no commit vouches for them, they must do so themselves."""
     jobset = files.get("jobset.yml", b"")
     return (
         value(EXPERIMENT_DIGEST, jobset) == own
         and value(EXPERIMENT, jobset) == label
         and sealed(files)
-        and (target.known or _whole(files))
+        and (target.known or carries_its_digest(files))
     )
-
-
-def _whole(files: Files) -> bool:
-    """Whether the content digest is that of the files: where no commit vouches for them, they must do so themselves."""
-    try:
-        return value(CONTENT_DIGEST, files["jobset.yml"]) == recompute_digest(files)
-    except (ValueError, KeyError, RecursionError):
-        return False
 
 
 def rederived(files: Files, attempt: int, owner: str | None) -> Files:
     """Return frozen files with the names of `attempt` and the label of `owner`; the content digest does not change."""
     old = value(NAME, files["jobset.yml"])
-    run = _ATTEMPT.fullmatch(old)
-    if run is None:
+    if not old:
         return files
-    new = object_name(run[1], attempt)
+    new = object_name(without_attempt(old), attempt)
     changed = {
         name: _owned(_renamed(data, old.encode(), new.encode()), owner) if name in _MANIFESTS else data
         for name, data in files.items()
@@ -108,7 +99,7 @@ def identity(run: Frozen) -> Identity:
     return Identity(
         file=run.file,
         place=Location(run.file, 1, 1),
-        experiment=(run.folder.split("/")[2], value(EXPERIMENT, jobset)),
+        experiment=(rendered_from(run.folder)[1], value(EXPERIMENT, jobset)),
         object=value(NAME, jobset),
         run_name=value(RUN_NAME, jobset),
         base_output_directory=value(OUTPUT, run.files["run.yml"]),

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+FOLDERS = ("experiments", "rendered")
+"""The folders with the files of experiments and runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +59,14 @@ class Git:
         done = self._call("merge-base", "--is-ancestor", old, new)
         return None if done is None or done.returncode > 1 else done.returncode == 0
 
-    def fork(self, base: str) -> str | None:
-        """Return the commit where what is checked out left commit `base`; nothing where the history is too short."""
-        out = self._run("merge-base", base, "HEAD")
+    def fork(self, base: str, head: str = "HEAD") -> str | None:
+        """Return the commit where `head` left commit `base`; nothing where the history is too short."""
+        out = self._run("merge-base", base, head)
         return out.decode().strip() if out else None
+
+    def shallow(self) -> bool:
+        """Return whether older commits are missing here, as after a clone of some depth."""
+        return self._run("rev-parse", "--is-shallow-repository") == b"true\n"
 
     def tree(self, commit: str, *folders: str) -> dict[str, str]:
         """Return the blob of every file below `folders` at `commit`, by path."""
@@ -83,6 +92,41 @@ class Git:
             found[name] = out[end + 1 : end + 1 + size]
             start = end + 2 + size
         return found
+
+    def deleted(self) -> list[str]:
+        """Return the files that the next commit deletes, relative to the folder."""
+        words = ("--cached", "--name-only", "--no-renames", "--diff-filter=D", "--relative", "-z")
+        return os.fsdecode(self._run("diff", *words) or b"").split("\0")[:-1]
+
+    def untracked(self, *folders: Path) -> list[Path]:
+        """Return the files below `folders` that the next commit leaves out because git does not know them."""
+        out = self._run("ls-files", "--others", "-z", "--", *map(str, folders)) if folders else None
+        return [self.folder / name for name in os.fsdecode(out or b"").split("\0")[:-1]]
+
+    def top(self) -> Path | None:
+        """Return the folder of the checkout, nothing where there is none."""
+        out = self._run("rev-parse", "--show-toplevel")
+        return None if out is None else Path(os.fsdecode(out.strip()))
+
+    def branch(self) -> str | None:
+        """Return the branch that is checked out, nothing where none is."""
+        out = self._run("rev-parse", "--abbrev-ref", "HEAD")
+        return None if out is None or out.strip() == b"HEAD" else os.fsdecode(out.strip())
+
+    @contextmanager
+    def checked_out(self, tree: Mapping[str, str]) -> Iterator[Path]:
+        """Put files, blobs by path, into a folder for the time of the block; a path that leads out of it is left out.
+
+        So a commit's files are read as committed, not as they are on disk.
+        """
+        blobs = self.blobs(tree.values())
+        with tempfile.TemporaryDirectory(prefix="renderer-") as folder:
+            for path, blob in tree.items():
+                if ".." not in path.split("/"):
+                    file = Path(folder, path)
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_bytes(blobs[blob])
+            yield Path(folder)
 
     def _run(self, *arguments: str, data: bytes = b"") -> bytes | None:
         done = self._call(*arguments, data=data)

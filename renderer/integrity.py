@@ -1,76 +1,134 @@
-"""Whether committed files are what somebody reviewed: every digest a run carries, computed anew from the bytes."""
+"""Whether rendered files are what somebody reviewed: all that a run carries of digests and names, computed anew."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from renderer import names
 from renderer.configure import own_digest
-from renderer.layers import Repository
+from renderer.layers import Repository, rendered_folder
 from renderer.location import Location
-from renderer.outputs import recompute_digest
+from renderer.names import CONTENT_DIGEST, object_name, sealed, without_attempt
+from renderer.outputs import DAMAGED, POD_SCRIPTS, REQUIRED, Parsed, digest_of_pod, mounted, parse, scripts_digest
 from renderer.problem import Problem
-from renderer.run_text import CONTENT_DIGEST, EXPERIMENT_DIGEST, POD_DIGEST, value
+from renderer.rendered_run import damage
+from renderer.run_text import EXPERIMENT_DIGEST, NAME, value
 
-_REASONS = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+_RENDER = "run renderer render"
 
 
-def wrong(files: Mapping[str, bytes], scripts: Mapping[str, bytes], own: str) -> Iterator[tuple[str, str]]:
-    """Yield (file name, what is wrong with it) of a run's rendered `files`.
+class Intent(NamedTuple):
+    """What a run's files must agree with: the object name, what the experiment says, the digest of its own data."""
 
-    `scripts` are the pod scripts that it names, by file name; `own` is the digest of its experiment's own data.
+    name: str
+    attempt: int
+    environment: str
+    own: str
+
+
+class Wrong(NamedTuple):
+    """A file or folder under the root that is not what was rendered, and why."""
+
+    file: str
+    message: str
+
+
+def wrong(
+    run: Intent, folder: str, files: Mapping[str, bytes], data: Parsed, scripts: Mapping[str, bytes]
+) -> Iterator[Wrong]:
+    """Yield what is wrong with a run's rendered `files`, which lie in `folder` and are `data`.
+
+    `scripts` are all files below rendered/_pod, by path under the root. The files digest is not looked at: who asks
+    knows more about what was edited. Raises one of DAMAGED if jobset.yml or watcher.yml is no run's.
     """
-    missing = [name for name in ("jobset.yml", "run.yml", "derive.json") if name not in files]
-    yield from ((name, "is missing") for name in missing)
-    if missing:
-        return
-    jobset = files["jobset.yml"]
-    if not names.sealed(files):
-        yield "jobset.yml", "its files digest is not that of the run's files: one of them was edited by hand"
-    elif value(CONTENT_DIGEST, jobset) != _content(files):
-        yield "jobset.yml", "its content digest is not that of the run's content"
-    elif value(EXPERIMENT_DIGEST, jobset) != own:
-        yield "jobset.yml", "its experiment digest is not that of the experiment: it was rendered from other content"
-    pod = value(POD_DIGEST, jobset)
-    if _pod(scripts) != pod:
-        yield f"_pod/{pod}", "the pod scripts are missing or edited: their digest is another"
+    message = next(_of_jobset(run, files["jobset.yml"], data), None)
+    if message:
+        yield Wrong(f"{folder}/jobset.yml", message)
+    if data.watcher is not None:
+        metadata, wanted = data.watcher["metadata"], f"{run.name}-hf"
+        found = data.watcher["kind"], metadata["name"], metadata["namespace"]
+        if found != ("Deployment", wanted, data.jobset["metadata"]["namespace"]):
+            yield Wrong(f"{folder}/watcher.yml", f"is no Deployment {wanted}")
+    pod = digest_of_pod(data.jobset)
+    message = _of_scripts(pod, scripts_of(pod, scripts))
+    if message:
+        yield Wrong(f"{POD_SCRIPTS}/{pod}", message)
 
 
-def _content(files: Mapping[str, bytes]) -> str:
+def _of_jobset(run: Intent, text: bytes, data: Parsed) -> Iterator[str]:
+    """Yield what is wrong with jobset.yml, the cause before what follows from it."""
+    metadata, digest, whole = data.jobset["metadata"], data.content_digest, without_attempt(run.name)
+    if metadata["annotations"][CONTENT_DIGEST] != digest:
+        yield f"its content digest is not that of the run's files; {_RENDER}"
+    if value(EXPERIMENT_DIGEST, text) != run.own:
+        yield "its experiment digest is not that of the experiment: it was rendered from other content"
+    if not whole.endswith(f"-{digest[:8]}") or metadata["name"] != object_name(whole, run.attempt):
+        yield f"its name does not end in the content digest {digest[:8]}"
+    if metadata["labels"]["renderer/environment"] != run.environment:
+        yield f"its environment is not {run.environment}, its folder's"
+    if "suspend" in data.jobset["spec"]:
+        yield "sets spec.suspend, which only a launch may"
+    if mounted(data.jobset)["run"] != f"run-{run.name}":
+        yield f"its volume run does not name the ConfigMap run-{run.name}"
+
+
+def scripts_of(pod: str, scripts: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the pod scripts in the folder of the digest `pod`, by name; `scripts` are all, by path."""
+    folder = f"{POD_SCRIPTS}/{pod}/"
+    return {path.removeprefix(folder): data for path, data in scripts.items() if path.startswith(folder)}
+
+
+def _of_scripts(pod: str, scripts: Mapping[str, bytes]) -> str:
+    """Return what is wrong with the pod scripts of the digest `pod`, empty if nothing is."""
+    if not scripts:
+        return f"is missing; {_RENDER}"
     try:
-        return recompute_digest(files)
-    except _REASONS:
-        return ""
-
-
-def _pod(scripts: Mapping[str, bytes]) -> str:
-    try:
-        return names.digest({name: data.decode() for name, data in scripts.items()})[:12]
-    except ValueError:
-        return ""
+        found = scripts_digest(scripts)
+    except ValueError as error:
+        return damage(error)
+    return "" if found == pod else f"holds other files than were rendered: their digest is {found}"
 
 
 def check(repository: Repository) -> list[Problem]:
-    """Return a problem per digest that an experiment's rendered files carry and that is not theirs."""
+    """Return a problem per digest or name that an experiment's files on disk carry and that is not theirs."""
     paths, found = repository.experiment_paths()
+    scripts = _scripts(repository.root)
     for path in paths:
-        found += _digests(repository, path)
+        found += _problems(repository, path, scripts)
     return found
 
 
-def _digests(repository: Repository, path: Path) -> Iterator[Problem]:
+def _problems(repository: Repository, path: Path, scripts: Mapping[str, bytes]) -> Iterator[Problem]:
     problems: list[Problem] = []
     experiment = repository.experiment(path, problems)
-    environment = experiment.launch.get("environment")
-    folder = f"rendered/{environment.value if environment else ''}/{experiment.model}/{experiment.name}"
+    folder = rendered_folder(experiment.environment, experiment.model, experiment.name)
     files = _read(repository.root / folder)
-    scripts = _read(repository.root / f"rendered/_pod/{value(POD_DIGEST, files.get('jobset.yml', b''))}")
-    for name, message in wrong(files, scripts, own_digest(experiment)):
-        place = Location(f"rendered/{name}" if name.startswith("_pod/") else f"{folder}/{name}")
-        yield Problem("rendered-digest", place, "", message)
+    name = value(NAME, files.get("jobset.yml", b""))
+    run = Intent(name, experiment.attempt, experiment.environment, own_digest(experiment))
+    for item in _all(run, folder, files, scripts):
+        yield Problem("rendered-digest", Location(item.file), "", item.message)
+
+
+def _all(run: Intent, folder: str, files: Mapping[str, bytes], scripts: Mapping[str, bytes]) -> list[Wrong]:
+    """Return what is wrong with files that may be missing, damaged or edited by hand too."""
+    missing = [Wrong(f"{folder}/{name}", f"is missing; {_RENDER}") for name in REQUIRED if name not in files]
+    if missing:
+        return missing
+    if not sealed(files):
+        message = "its files digest is not that of the run's files: one of them was edited by hand"
+        return [Wrong(f"{folder}/jobset.yml", message)]
+    try:
+        return list(wrong(run, folder, files, parse(files), scripts))
+    except DAMAGED as error:
+        return [Wrong(f"{folder}/jobset.yml", damage(error))]
 
 
 def _read(folder: Path) -> dict[str, bytes]:
     files = sorted(folder.iterdir()) if folder.is_dir() else []
     return {file.name: file.read_bytes() for file in files if file.is_file()}
+
+
+def _scripts(root: Path) -> dict[str, bytes]:
+    found = sorted((root / POD_SCRIPTS).glob("*/*"))
+    return {file.relative_to(root).as_posix(): file.read_bytes() for file in found if file.is_file()}

@@ -19,6 +19,20 @@ ENVIRONMENTS = ("prod", "test")
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 """A model's, experiment's or dataset's name: it becomes a folder or a file, so no separators and no leading dot."""
 
+RENDERED = "rendered"
+"""The folder of all rendered files."""
+
+
+def rendered_folder(environment: str, model: str, stem: str) -> str:
+    """Return the folder of an experiment's rendered files; `stem` is the experiment file's."""
+    return f"{RENDERED}/{environment}/{model}/{stem}"
+
+
+def rendered_from(folder: str) -> tuple[str, str, str]:
+    """Return the environment, the model and the stem that `rendered_folder` made a folder of."""
+    _, environment, model, stem = folder.split("/")
+    return environment, model, stem
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -49,6 +63,25 @@ class ExperimentFile:
     def launch(self) -> dict[str, Node]:
         """What stands under `launch:`."""
         return section(self.root, "launch")
+
+    @property
+    def effective_name(self) -> str:
+        """The name that the run goes by, as far as it can be read: the one it was given, else the file's."""
+        node = self.launch.get("name")
+        return node.value if node is not None and isinstance(node.value, str) and node.value else self.name
+
+    @property
+    def environment(self) -> str:
+        """Where the run is launched, empty where the file does not say."""
+        node = self.launch.get("environment")
+        return node.value if node is not None and node.value in ENVIRONMENTS else ""
+
+    @property
+    def attempt(self) -> int:
+        """The number of the run's attempt, the first where the file does not say."""
+        node = self.launch.get("attempt")
+        value = node.value if node is not None else 1
+        return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 1
 
     @property
     def checks(self) -> dict[str, Node]:

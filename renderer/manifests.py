@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from renderer.outputs import CONFIG_MAP_FILES
+from renderer.outputs import QUEUE_LABEL, config_map_data, mounted
 from renderer.scalars import quote
 from renderer.yaml_io import load
 
 HOLD_QUEUE = "renderer-hold"
 """A LocalQueue that does not exist: with Kueue, a JobSet that waits for it stays suspended, also where a queue named
 default would catch an unlabelled one."""
-
-_QUEUE = "kueue.x-k8s.io/queue-name"
 
 
 def stream(files: Mapping[str, bytes], scripts: Mapping[str, bytes]) -> str:
@@ -24,26 +22,19 @@ def stream(files: Mapping[str, bytes], scripts: Mapping[str, bytes]) -> str:
     jobset = load(files["jobset.yml"].decode())
     try:
         namespace, name = jobset["metadata"]["namespace"], jobset["metadata"]["name"]
-        queue = jobset["metadata"]["labels"].get(_QUEUE)
-        volumes = _config_maps(jobset)
+        queue = jobset["metadata"]["labels"].get(QUEUE_LABEL)
+        volumes = mounted(jobset)
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise ValueError(f"it has another shape ({error})") from error
     documents = [
         _release(name, namespace, queue),
         "\n".join(config_map(volumes["pod"], namespace, scripts)),
-        "\n".join(config_map(volumes["run"], namespace, {key: files[key] for key in CONFIG_MAP_FILES})),
+        "\n".join(config_map(volumes["run"], namespace, config_map_data(files))),
         held(files["jobset.yml"].decode()).rstrip("\n"),
     ]
     if "watcher.yml" in files:
         documents.append(files["watcher.yml"].decode().rstrip("\n"))
     return "\n---\n".join(documents) + "\n"
-
-
-def _config_maps(jobset: Mapping[str, object]) -> dict[str, str]:
-    spec: object = jobset
-    for step in ("spec", "replicatedJobs", 0, "template", "spec", "template", "spec", "volumes"):
-        spec = spec[step]  # type: ignore[index]
-    return {volume["name"]: volume["configMap"]["name"] for volume in spec if "configMap" in volume}  # type: ignore[attr-defined]
 
 
 def config_map(name: str, namespace: str, data: Mapping[str, bytes]) -> Iterator[str]:
@@ -77,11 +68,11 @@ def _text(key: str, text: str) -> Iterator[str]:
 
 def held(jobset: str) -> str:
     """Return jobset.yml suspended and in the hold queue. Raises ValueError if its text has no place for that."""
-    text = re.sub(rf"^ *{re.escape(_QUEUE)}: .*\n", "", jobset, flags=re.MULTILINE)
-    text = text.replace("\n  labels:\n", f'\n  labels:\n    {_QUEUE}: "{HOLD_QUEUE}"\n', 1)
+    text = re.sub(rf"^ *{re.escape(QUEUE_LABEL)}: .*\n", "", jobset, flags=re.MULTILINE)
+    text = text.replace("\n  labels:\n", f'\n  labels:\n    {QUEUE_LABEL}: "{HOLD_QUEUE}"\n', 1)
     text = text.replace("\nspec:\n", "\nspec:\n  suspend: true\n", 1)
     data = load(text)
-    if data["spec"].get("suspend") is not True or data["metadata"]["labels"].get(_QUEUE) != HOLD_QUEUE:
+    if data["spec"].get("suspend") is not True or data["metadata"]["labels"].get(QUEUE_LABEL) != HOLD_QUEUE:
         raise ValueError("jobset.yml has no spec or no labels to hold it by")
     return text
 
@@ -90,10 +81,10 @@ def _release(name: str, namespace: str, queue: str | None) -> str:
     lines = ["# The JobSet is held: nothing runs before you release it."]
     if queue:
         lines.append("# Release it to its Kueue queue:")
-        lines.append(f"#   kubectl label jobset {name} -n {namespace} --overwrite {_QUEUE}={queue}")
+        lines.append(f"#   kubectl label jobset {name} -n {namespace} --overwrite {QUEUE_LABEL}={queue}")
         return "\n".join(lines)
     lines.append("# Release it:")
-    lines.append(f"#   kubectl label jobset {name} -n {namespace} {_QUEUE}-")
+    lines.append(f"#   kubectl label jobset {name} -n {namespace} {QUEUE_LABEL}-")
     patch = '{"spec":{"suspend":false}}'
     lines.append(f"#   kubectl patch jobset {name} -n {namespace} --type merge -p '{patch}'")
     return "\n".join(lines)

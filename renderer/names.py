@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import posixpath
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -51,6 +52,22 @@ def object_name(run: str, attempt: int) -> str:
     return run if attempt == 1 else f"{run}-a{attempt}"
 
 
+_ATTEMPT = re.compile(r"(.*-[0-9a-f]{8})-a[0-9]{1,2}")
+
+
+def without_attempt(name: str) -> str:
+    """Return an object name without -a<n>; a digest that begins with a is none."""
+    match = _ATTEMPT.fullmatch(name)
+    return match[1] if match else name
+
+
+def output_directory(base: str, run_name: str) -> str:
+    """Return the directory <base>/<run_name> that a run writes to, in one spelling; empty without a base."""
+    scheme, mark, path = base.rpartition("://")
+    root = "/" if path.startswith("/") and not mark else ""
+    return f"{scheme}{mark}{root}{posixpath.normpath(f'{path}/{run_name}').lstrip('/')}" if base else ""
+
+
 def _cut(name: str, whole: str, room: int) -> str:
     if len(name) <= room:
         return name
@@ -78,6 +95,8 @@ def files_digest(files: Mapping[str, bytes]) -> str:
     return total.hexdigest()
 
 
+CONTENT_DIGEST = "renderer/content-digest"
+EXPERIMENT_DIGEST = "renderer/experiment-digest"
 FILES_DIGEST = "renderer/files-digest"
 _FILES_LINE = re.compile(rb'^( *renderer/files-digest: )"[0-9a-f]*"$', re.MULTILINE)
 

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from renderer import names
 from renderer.jobset import Names, jobset_yml, pod_scripts, watcher_yml
+from renderer.layers import RENDERED, rendered_folder
 from renderer.run_file import derive_json, run_yml
 from renderer.run_spec import Run
+from renderer.run_text import CONTENT_DIGEST, value
 from renderer.yaml_io import load
 
 RUN_FILES = ("derive.json", "jobset.yml", "run.yml", "watcher.yml")
+REQUIRED = ("derive.json", "jobset.yml", "run.yml")
+"""The files without which there is no run."""
+
 CONFIG_MAP_FILES = ("derive.json", "run.yml")
 """What the run's ConfigMap carries into the pod."""
+
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+"""The label of a JobSet that names its Kueue queue."""
+
+POD_SCRIPTS = f"{RENDERED}/_pod"
+"""Where the pod scripts lie, in a folder per digest of theirs."""
+
+DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What reading a committed file raises that is not what the renderer wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +48,12 @@ class Rendered:
 @cache
 def pod_digest() -> str:
     """Return 12 hex digits over the pod's scripts: the name of their ConfigMap, and part of every content digest."""
-    return names.digest({name: data.decode() for name, data in pod_scripts().items()})[:12]
+    return scripts_digest(pod_scripts())
+
+
+def scripts_digest(scripts: Mapping[str, bytes]) -> str:
+    """Return 12 hex digits over pod scripts by name. Raises ValueError if one is no text."""
+    return names.digest({name: data.decode() for name, data in scripts.items()})[:12]
 
 
 def render(run: Run, stem: str) -> Rendered:
@@ -60,7 +80,7 @@ def render(run: Run, stem: str) -> Rendered:
     }
     if run.watcher:
         files["watcher.yml"] = watcher_yml(run, named)
-    folder = f"rendered/{run.environment}/{run.model}/{stem}"
+    folder = rendered_folder(run.environment, run.model, stem)
     jobset["metadata"]["name"] = named.object
     return Rendered(run, folder, named, names.seal(files), jobset)
 
@@ -90,7 +110,7 @@ def content_digest(jobset: Any, run_data: Any, derive: Any, watcher: Any) -> str
 
 
 _DERIVED = frozenset({"renderer/experiment", "renderer/owner"})
-_DERIVED_ANNOTATIONS = frozenset({"renderer/content-digest", "renderer/experiment-digest", names.FILES_DIGEST})
+_DERIVED_ANNOTATIONS = frozenset({names.CONTENT_DIGEST, names.EXPERIMENT_DIGEST, names.FILES_DIGEST})
 _NAMED_BY_RUN = {"JobSet": frozenset({"RUN_NAME"}), "Deployment": frozenset({"RUN_NAME", "CHECKPOINT_DIRECTORY"})}
 """The environment variables that carry a default run name, by kind of object: in a JobSet others are the user's own."""
 
@@ -122,18 +142,69 @@ def _strip(value: Any, variables: frozenset[str]) -> Any:
     return value
 
 
+class Parsed(NamedTuple):
+    """A run's files as data; `watcher` is None where there is none."""
+
+    jobset: Any
+    run_data: Any
+    derive: Any
+    watcher: Any
+
+    @property
+    def content_digest(self) -> str:
+        """The content digest that follows from the data. Raises one of DAMAGED."""
+        return content_digest(*self)
+
+
+def parse(files: Mapping[str, bytes]) -> Parsed:
+    """Return a run's files as data. Raises one of DAMAGED if they are no run's."""
+    jobset, run_data = load(files["jobset.yml"].decode()), load(files["run.yml"].decode())
+    if jobset is None:
+        raise ValueError("jobset.yml is empty")
+    watcher = load(files["watcher.yml"].decode()) if "watcher.yml" in files else None
+    return Parsed(jobset, run_data, json.loads(files["derive.json"]), watcher)
+
+
 def recompute_digest(files: Mapping[str, bytes]) -> str:
     """Return the content digest of committed files. Raises ValueError if they are no run's."""
     try:
-        jobset, run_data = load(files["jobset.yml"].decode()), load(files["run.yml"].decode())
-        watcher = load(files["watcher.yml"].decode()) if "watcher.yml" in files else None
-        if jobset is None:
-            raise ValueError("jobset.yml is empty")
-        return content_digest(jobset, run_data, json.loads(files["derive.json"]), watcher)
+        return parse(files).content_digest
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a run's files: {error}") from error
 
 
+def carries_its_digest(files: Mapping[str, bytes]) -> bool:
+    """Return whether jobset.yml carries the content digest of the files; files that are no run's never do."""
+    try:
+        return value(CONTENT_DIGEST, files["jobset.yml"]) == parse(files).content_digest
+    except DAMAGED:
+        return False
+
+
 def pod_files() -> dict[str, bytes]:
     """Return the pod scripts by their path under the root."""
-    return {f"rendered/_pod/{pod_digest()}/{name}": data for name, data in pod_scripts().items()}
+    return {f"{POD_SCRIPTS}/{pod_digest()}/{name}": data for name, data in pod_scripts().items()}
+
+
+def pod_spec(jobset: Any) -> Any:
+    """Return the spec of a JobSet's pods. Raises LookupError or TypeError if it is no run's."""
+    return jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+
+
+def mounted(jobset: Any) -> dict[str, str]:
+    """Return the names of the ConfigMaps that a JobSet's pods mount, by volume. Raises like `pod_spec`."""
+    return {item["name"]: item["configMap"]["name"] for item in pod_spec(jobset)["volumes"] if "configMap" in item}
+
+
+def config_map_data(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return what a run's own ConfigMap holds of its files."""
+    return {name: files[name] for name in CONFIG_MAP_FILES}
+
+
+def digest_of_pod(jobset: Any) -> str:
+    """Return the digest in the name of the ConfigMap that the volume `pod` holds. Raises one of DAMAGED."""
+    found = [item["configMap"]["name"] for item in pod_spec(jobset)["volumes"] if item["name"] == "pod"]
+    match = re.fullmatch(r"pod-([0-9a-f]{12})", found[0]) if len(found) == 1 else None
+    if match is None:
+        raise ValueError("its volume pod does not name one ConfigMap pod-<digest>")
+    return match[1]

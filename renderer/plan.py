@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from renderer.runs import Committed, Ledger, Live, Snapshot, assumed, without_attempt
+from renderer.names import without_attempt
+from renderer.runs import Committed, Ledger, Live, Snapshot, assumed
 
 
 class Effect(StrEnum):
@@ -168,7 +169,7 @@ def _start(effect: Effect, old: Committed | None, new: Committed, ledger: Ledger
         yield _refuse(new, f"launch.supersede must say what becomes of {_names(started)}: keep or stop")
         return
     if started and supersede == "keep" and old is not None and old.name != new.name and _same_output(old, new):
-        place = f"{new.output.rstrip('/')}/{new.run_name}"
+        place = new.directory or new.run_name
         yield _refuse(new, f"supersede: keep, but {_names(started)} writes to {place} too: stop it, or change run_name")
         return
     if started:
@@ -183,7 +184,7 @@ def _start(effect: Effect, old: Committed | None, new: Committed, ledger: Ledger
 
 
 def _same_output(old: Committed, new: Committed) -> bool:
-    return (old.output, old.run_name) == (new.output, new.run_name)
+    return (old.directory or old.run_name) == (new.directory or new.run_name)
 
 
 def _starts(old: Committed | None, new: Committed, ledger: Ledger) -> str:

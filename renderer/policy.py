@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import NamedTuple
 
 from renderer import tables
 from renderer.codes import CODES
@@ -182,11 +183,9 @@ def check(policy: Policy, configuration: Configuration, run: Run) -> Iterator[Pr
 
 
 def _namespace(rules: Rules, configuration: Configuration, run: Run) -> Iterator[Problem]:
-    if rules.namespaces is not None and run.namespace not in rules.namespaces:
+    if refused := refusal(run.namespace, run.environment, rules.namespaces):
         place = _place(configuration, "deploy", "K8S_NAMESPACE")
-        yield _refused(
-            "policy-namespace", place, "deploy.K8S_NAMESPACE", run.environment, run.namespace, rules.namespaces
-        )
+        yield Problem("policy-namespace", place, "deploy.K8S_NAMESPACE", refused.message, refused.hint)
 
 
 def _buckets(rules: Rules, configuration: Configuration) -> Iterator[Problem]:
@@ -197,9 +196,9 @@ def _buckets(rules: Rules, configuration: Configuration) -> Iterator[Problem]:
         leaf = configuration.leaf(namespace, key)
         text = str(leaf.node.value) if leaf else ""
         bucket = text.removeprefix("gs://").split("/")[0]
-        if leaf and (key == "GCS_BUCKET" or text.startswith("gs://")) and bucket not in rules.buckets:
-            path = f"{namespace}.{key}"
-            yield _refused("policy-bucket", leaf.at, path, configuration.launch.environment, bucket, rules.buckets)
+        refused = refusal(bucket, configuration.launch.environment, rules.buckets)
+        if leaf and refused and (key == "GCS_BUCKET" or text.startswith("gs://")):
+            yield Problem("policy-bucket", leaf.at, f"{namespace}.{key}", refused.message, refused.hint)
 
 
 _WRITTEN = (("deploy", "GCS_BUCKET"), ("deploy", "HF_OUTPUT_DIRECTORY"))
@@ -210,12 +209,10 @@ WRITTEN_ENDINGS = ("_dir", "_directory", "_debug_path")
 def _repository(rules: Rules, configuration: Configuration, run: Run) -> Iterator[Problem]:
     """What is cloned runs on the cluster, and its host is handed the token."""
     leaf = configuration.leaf("deploy", "GIT_REPOSITORY")
-    if rules.repositories is None or leaf is None or configuration.launch.mode != "source":
+    if leaf is None or configuration.launch.mode != "source":
         return
-    repository = str(leaf.node.value)
-    if not any(fnmatchcase(repository, pattern) for pattern in rules.repositories):
-        path = "deploy.GIT_REPOSITORY"
-        yield _refused("policy-repository", leaf.at, path, run.environment, repository, rules.repositories)
+    if refused := refusal(str(leaf.node.value), run.environment, rules.repositories, fnmatchcase):
+        yield Problem("policy-repository", leaf.at, "deploy.GIT_REPOSITORY", refused.message, refused.hint)
 
 
 def _images(rules: Rules, configuration: Configuration, run: Run) -> Iterator[Problem]:
@@ -225,22 +222,11 @@ def _images(rules: Rules, configuration: Configuration, run: Run) -> Iterator[Pr
             (_place(configuration, "deploy", "HF_WATCHER_IMAGE"), "deploy.HF_WATCHER_IMAGE", run.watcher.image)
         )
     for place, path, image in images:
-        if rules.images is not None and not any(fnmatchcase(image, pattern) for pattern in rules.images):
-            yield _refused("policy-image", place, path, run.environment, image, rules.images)
-    if configuration.launch.image:
-        yield from _image_form(rules.image_form, images[0][0], run)
-
-
-def _image_form(form: str, place: Location, run: Run) -> Iterator[Problem]:
-    tag = run.image.rpartition("/")[2].partition(":")[2]
-    if not form or "@" in run.image:
-        return
-    if form == "digest":
-        message = f"{run.image} is no digest: {run.environment} takes {run.image.rpartition(':')[0]}@sha256:... only"
-        yield Problem("policy-image-form", place, "launch.image", message)
-    elif tag in {"", "latest"}:
-        message = f"{run.image} does not say which version: write a tag or a digest"
-        yield Problem("policy-image-form", place, "launch.image", message)
+        if refused := refusal(image, run.environment, rules.images, fnmatchcase):
+            yield Problem("policy-image", place, path, refused.message, refused.hint)
+    message = image_form(run.image, run.environment, rules.image_form)
+    if configuration.launch.image and message:
+        yield Problem("policy-image-form", images[0][0], "launch.image", message)
 
 
 def _place(configuration: Configuration, namespace: str, key: str) -> Location:
@@ -248,9 +234,34 @@ def _place(configuration: Configuration, namespace: str, key: str) -> Location:
     return leaf.at if leaf else configuration.start
 
 
-def _refused(code: str, place: Location, path: str, environment: str, value: str, allowed: Iterable[str]) -> Problem:
-    message = f"{value} is not allowed in {environment}"
-    return Problem(code, place, path, message, f"{FILE} allows: {', '.join(allowed) or 'none'}")
+class Refusal(NamedTuple):
+    """Why a value may not be used, and what may."""
+
+    message: str
+    hint: str
+
+
+def refusal(
+    value: str,
+    environment: str,
+    allowed: Sequence[str] | None,
+    fits: Callable[[str, str], bool] = str.__eq__,
+) -> Refusal | None:
+    """Return why `value` may not be used in `environment`; `fits` compares it with each entry of `allowed`."""
+    if allowed is None or any(fits(value, entry) for entry in allowed):
+        return None
+    return Refusal(f"{value} is not allowed in {environment}", f"{FILE} allows: {', '.join(allowed) or 'none'}")
+
+
+def image_form(image: str, environment: str, form: str) -> str:
+    """Return why `image` is not of the `form` (tag, digest, or empty for any) of `environment`, empty if it is."""
+    folder, slash, last = image.rpartition("/")
+    name, _, tag = last.partition(":")
+    if form == "digest" and "@" not in image:
+        return f"{image} is no digest: {environment} takes {folder}{slash}{name}@sha256:... only"
+    if form == "tag" and "@" not in image and tag in {"", "latest"}:
+        return f"{image} does not say which version: write a tag or a digest"
+    return ""
 
 
 def exceeded(policy: Policy, *, launches: int, stops: int, chips: int) -> list[str]:

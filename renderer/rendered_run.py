@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from renderer.layers import ENVIRONMENTS, Repository
+from renderer.layers import ENVIRONMENTS, Repository, rendered_folder
 from renderer.location import Location
-from renderer.outputs import RUN_FILES, without_derived
+from renderer.outputs import DAMAGED, POD_SCRIPTS, REQUIRED, RUN_FILES, digest_of_pod, without_derived
 from renderer.problem import refuse
 from renderer.yaml_io import MAX_DEPTH, load
-
-DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""What reading a committed file raises that is not what the renderer wrote."""
 
 
 def damaged(file: str, error: BaseException) -> NoReturn:
     """Refuse the committed `file`, whose reading raised one of DAMAGED."""
+    refuse("rendered-edited", Location(file), damage(error), hint="run renderer render")
+
+
+def damage(error: BaseException) -> str:
+    """Return in words what is wrong with a committed file whose reading raised one of DAMAGED."""
     reason = str(error) or "it has another shape"
     if isinstance(error, RecursionError):
         reason = "it is nested too deeply"
     elif isinstance(error, KeyError):
         reason = f"it has no {error.args[0]}"
-    refuse("rendered-edited", Location(file), f"is not a rendered run's: {reason}", hint="run renderer render")
+    return f"is not a rendered run's: {reason}"
 
 
 class RenderedRun(NamedTuple):
@@ -38,10 +39,10 @@ def rendered_run(repository: Repository, experiment: str) -> RenderedRun:
     """Return an experiment's files under rendered/. Raises RefusedError if it is not rendered, or one is damaged."""
     path = repository.find_experiment(experiment)
     for environment in ENVIRONMENTS:
-        folder = f"rendered/{environment}/{path.parent.name}/{path.stem}"
+        folder = rendered_folder(environment, path.parent.name, path.stem)
         found = {name: repository.root / folder / name for name in RUN_FILES}
         files = {name: file.read_bytes() for name, file in found.items() if file.is_file()}
-        if {"derive.json", "jobset.yml", "run.yml"} <= files.keys():
+        if files.keys() >= set(REQUIRED):
             _refuse_damaged(folder, files)
             return RenderedRun(folder, files)
     return refuse("rendered-missing", Location(repository.label(path)), "is not rendered yet; run renderer render")
@@ -96,7 +97,7 @@ def pod_scripts(repository: Repository, files: Mapping[str, bytes]) -> dict[str,
 
     Raises RefusedError if they are missing or no text files, one of DAMAGED if jobset.yml does not name them.
     """
-    label = f"rendered/_pod/{pod_digest(load(files['jobset.yml'].decode()))}"
+    label = f"{POD_SCRIPTS}/{digest_of_pod(load(files['jobset.yml'].decode()))}"
     folder = repository.root / label
     if not folder.is_dir():
         refuse("rendered-missing", Location(label), "is missing; run renderer render")
@@ -110,13 +111,3 @@ def pod_scripts(repository: Repository, files: Mapping[str, bytes]) -> dict[str,
         except ValueError as error:
             damaged(f"{label}/{script.name}", error)
     return scripts
-
-
-def pod_digest(jobset: Any) -> str:
-    """Return the digest in the name of the ConfigMap that the volume `pod` holds."""
-    volumes = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["volumes"]
-    names = [volume["configMap"]["name"] for volume in volumes if volume["name"] == "pod"]
-    match = re.fullmatch(r"pod-([0-9a-f]{12})", names[0]) if len(names) == 1 else None
-    if match is None:
-        raise ValueError("its volume pod does not name one ConfigMap pod-<digest>")
-    return match[1]

@@ -6,8 +6,9 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
-from renderer.accelerators import ACCELERATORS, Slice, find_slice
+from renderer.accelerators import Slice, slice_of_labels
 from renderer.freeze import Frozen
+from renderer.layers import rendered_from
 from renderer.mesh import effective
 from renderer.pipeline import Result, figures
 from renderer.run_text import (
@@ -48,9 +49,9 @@ def fresh(result: Result) -> Row:
 def frozen(run: Frozen) -> Row:
     """Return the row of a frozen run; what its files leave to MaxText's defaults is empty."""
     jobset, text = run.files["jobset.yml"], run.files["run.yml"]
-    found = _slice(jobset)
+    found = slice_of_labels(value(ACCELERATOR, jobset), value(TOPOLOGY, jobset))
     cells = (
-        run.folder.split("/", 2)[2],
+        "/".join(rendered_from(run.folder)[1:]),
         value(CHIPS, jobset),
         value(TOPOLOGY, jobset),
         _mesh(text, found),
@@ -59,12 +60,6 @@ def frozen(run: Frozen) -> Row:
         value(NAME, jobset),
     )
     return Row(run.folder, cells)
-
-
-def _slice(jobset: bytes) -> Slice | None:
-    label = value(ACCELERATOR, jobset)
-    name = next((known.name for known in ACCELERATORS.values() if known.gke_label == label), "")
-    return find_slice(name, value(TOPOLOGY, jobset))
 
 
 def _mesh(text: bytes, found: Slice | None) -> str:

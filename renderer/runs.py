@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
-_WHOLE = re.compile(r"(.*-[0-9a-f]{8})-a[0-9]{1,2}")
+from renderer.layers import rendered_folder
+from renderer.names import output_directory, without_attempt
 
 
-def without_attempt(name: str) -> str:
-    """Return an object name without -a<n>; a digest that begins with a is none."""
-    match = _WHOLE.fullmatch(name)
-    return match[1] if match else name
+class State(StrEnum):
+    """How far a run is: pending and held ones are finished by the next apply, the others stay as they are."""
+
+    PENDING = "pending"
+    HELD = "held"
+    LAUNCHED = "launched"
+    REFUSED = "refused"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+ALIVE = frozenset({State.HELD, State.LAUNCHED})
+"""The states of runs whose JobSet may exist."""
+
+UNSTARTED = frozenset({State.PENDING, State.HELD})
+"""The states of runs that apply has still to launch, or to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +56,12 @@ class Committed:
     problem: str = ""
 
     @property
+    def folder(self) -> str:
+        """Where its rendered files lie."""
+        model, _, stem = self.file.removeprefix("experiments/").removesuffix(".yml").partition("/")
+        return rendered_folder(self.environment, model, stem)
+
+    @property
     def whole_name(self) -> str:
         """The run's name without its attempt: what the attempts of one content share."""
         return without_attempt(self.name)
@@ -51,6 +70,11 @@ class Committed:
     def named_by_person(self) -> bool:
         """Whether maxtext.run_name is not the name that follows from the content."""
         return bool(self.name) and self.run_name != self.whole_name
+
+    @property
+    def directory(self) -> str:
+        """The directory that it writes to, in one spelling; empty without maxtext.base_output_directory."""
+        return output_directory(self.output, self.run_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +114,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A run as a ledger has it; `state` is pending, held, launched, refused, stopped or failed."""
+    """A run as a ledger has it; `state` is a State, or any other word for a launched run that has ended."""
 
     name: str
     experiment: str
@@ -103,10 +127,10 @@ def recorded(runs: Iterable[Recorded]) -> Ledger:
     runs = list(runs)
     live: dict[str, tuple[Live, ...]] = {}
     for run in runs:
-        if run.state in {"held", "launched"}:
+        if run.state in ALIVE:
             live[run.experiment] = (*live.get(run.experiment, ()), Live(run.name, run.environment))
-    pending = frozenset(run.name for run in runs if run.state in {"pending", "held"})
-    refused = frozenset(run.name for run in runs if run.state == "refused")
+    pending = frozenset(run.name for run in runs if run.state in UNSTARTED)
+    refused = frozenset(run.name for run in runs if run.state == State.REFUSED)
     return Ledger(frozenset(run.name for run in runs) - pending - refused, live, pending, refused)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from renderer.outputs import CONFIG_MAP_FILES
+from renderer.outputs import config_map_data, pod_spec
 from renderer.scalars import Value, write
 from renderer.yaml_io import load
 
@@ -62,7 +62,7 @@ def lay_out(files: Mapping[str, bytes], scripts: Mapping[str, bytes], root: Path
     `python` is an interpreter that has MaxText: it stands for the image's, or for what source mode would build.
     """
     container = _container(load(files["jobset.yml"].decode()))
-    mounted = {name: files[name] for name in CONFIG_MAP_FILES}
+    mounted = config_map_data(files)
     for folder, data in (("etc/maxtext", mounted), ("etc/maxtext-pod", scripts)):
         target = root / folder
         target.mkdir(parents=True)
@@ -76,8 +76,7 @@ def lay_out(files: Mapping[str, bytes], scripts: Mapping[str, bytes], root: Path
 
 
 def _container(jobset: Any) -> Any:
-    spec = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
-    return next(container for container in spec["containers"] if container["name"] == "trainer")
+    return next(container for container in pod_spec(jobset)["containers"] if container["name"] == "trainer")
 
 
 def _environment(container: Any, root: Path, python: Path | None) -> dict[str, str]:

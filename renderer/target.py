@@ -9,11 +9,9 @@ from functools import cache
 from pathlib import Path
 
 from renderer.committed import Tree, experiment_path, folders, unit_of
-from renderer.git import Base, Git
+from renderer.git import FOLDERS, Base, Git
 from renderer.layers import Repository
 from renderer.outputs import RUN_FILES
-
-FOLDERS = ("experiments", "rendered")
 
 Files = Mapping[str, bytes]
 """A run's files by name."""

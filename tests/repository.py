@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from content import Content, Ran, make_content
+from tests.content import Content, Ran, make_content
 
-_AUTHOR = {
+IDENTITY = {
     "GIT_AUTHOR_NAME": "a",
     "GIT_AUTHOR_EMAIL": "a@example.com",
     "GIT_COMMITTER_NAME": "a",
@@ -22,6 +22,9 @@ _AUTHOR = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_SYSTEM": os.devnull,
 }
+"""Variables for git: who commits and when, and no configuration of the person who runs the tests."""
+
+MODEL = "qwen3-0.6b"
 
 PROD = {"environment": "prod", "image": "main-abc1234-20260609", "branch": None}
 """What makes the experiment of `Content.experiment` one of prod."""
@@ -34,16 +37,21 @@ class Repo:
     content: Content
 
     def git(self, *arguments: str) -> str:
-        """Run git and return what it prints."""
+        """Run git and return what it prints, without the end of the line."""
         words = ["git", "-C", str(self.content.root), *arguments]
-        done = subprocess.run(words, capture_output=True, text=True, check=True, env={**os.environ, **_AUTHOR})
-        return done.stdout
+        done = subprocess.run(words, capture_output=True, text=True, check=True, env={**os.environ, **IDENTITY})
+        return done.stdout.strip()
+
+    def init(self, message: str = "change") -> None:
+        """Make the content a repository, whose first commit on main holds it."""
+        self.git("init", "--quiet", "--initial-branch=main")
+        self.commit(message)
 
     def commit(self, message: str = "change") -> str:
         """Commit everything and return the commit."""
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message", message)
-        return self.git("rev-parse", "HEAD").strip()
+        return self.git("rev-parse", "HEAD")
 
     def branch(self, name: str, start: str = "main") -> None:
         """Start a branch and stand on it."""
@@ -51,16 +59,16 @@ class Repo:
 
     def experiment(self, name: str = "run", **given: Any) -> Path:
         """Write an experiment (see Content.experiment) and render it; `launch` is laid over one of test."""
-        path = self.content.experiment(name, model="qwen3-0.6b", **given)
+        path = self.content.experiment(name, model=MODEL, **given)
         ran = self.content.run("render", str(path))
         assert ran.code == 0, ran.err
         return path
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str = "run") -> None:
         """Remove an experiment and its rendered files."""
-        self.git("rm", "--quiet", "-r", f"experiments/qwen3-0.6b/{name}.yml")
+        self.git("rm", "--quiet", "-r", f"experiments/{MODEL}/{name}.yml")
         for environment in ("prod", "test"):
-            self.git("rm", "--quiet", "-r", "--ignore-unmatch", f"rendered/{environment}/qwen3-0.6b/{name}")
+            self.git("rm", "--quiet", "-r", "--ignore-unmatch", f"rendered/{environment}/{MODEL}/{name}")
 
     def report(self, *arguments: str) -> Ran:
         """Run `renderer report --base main`."""
@@ -87,6 +95,5 @@ def plain(text: str) -> str:
 def make_repo(root: Path) -> Repo:
     """Return a repository at `root` that holds the shipped presets and datasets on main."""
     repo = Repo(make_content(root))
-    repo.git("init", "--quiet", "--initial-branch=main")
-    repo.commit("presets")
+    repo.init("presets")
     return repo

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from content import Content
 
-from renderer.affected import Affected, affected, deleted, untracked
+from renderer.affected import Affected, affected, here
 from renderer.layers import Repository
 
 
@@ -110,7 +110,7 @@ def test_what_the_index_deletes_counts_as_changed(three: Content) -> None:
     git("commit", "-qm", "all")
     git("rm", "-q", "experiments/ling3-flash/small.yml", "datasets/mixed_17.yml")
     git("mv", "experiments/qwen3-0.6b/other.yml", "experiments/qwen3-0.6b/moved.yml")
-    assert sorted(deleted()) == [
+    assert sorted(here().deleted()) == [
         "datasets/mixed_17.yml",
         "experiments/ling3-flash/small.yml",
         "experiments/qwen3-0.6b/other.yml",
@@ -133,11 +133,11 @@ def test_drafts_are_affected_by_themselves_only(three: Content) -> None:
 
 
 def test_files_that_git_does_not_know(three: Content) -> None:
-    assert untracked(three.root / "experiments") == []  # no repository
+    assert here().untracked(three.root / "experiments") == []  # no repository
     git("init", "-q")
     git("add", "experiments/ling3-flash")
-    assert untracked() == []
-    assert untracked(three.root / "experiments") == [three.root / "experiments/qwen3-0.6b/other.yml"]
+    assert here().untracked() == []
+    assert here().untracked(three.root / "experiments") == [three.root / "experiments/qwen3-0.6b/other.yml"]
 
 
 def test_without_git_the_named_files_count(

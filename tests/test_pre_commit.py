@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 from content import SHIPPED, Content, make_content, tree
+from repository import IDENTITY
 
 EXPERIMENT = "experiments/qwen3-0.6b/run.yml"
 RENDERED = "rendered/test/qwen3-0.6b/run"
@@ -26,7 +27,6 @@ PACKAGE = ("renderer", "pod", "pyproject.toml", "README.md", ".pre-commit-hooks.
 LOCKED = {
     package["name"]: package["version"] for package in tomllib.loads((SHIPPED / "uv.lock").read_text())["package"]
 }
-IDENTITY = {f"GIT_{who}_{what}": "test@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
 @dataclass(frozen=True, slots=True)

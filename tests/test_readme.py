@@ -61,6 +61,11 @@ def test_command_table_is_complete() -> None:
     assert listed == set(COMMANDS)
 
 
+def test_every_page_is_linked() -> None:
+    pages = {f"docs/{page.name}" for page in (ROOT / "docs").iterdir()}
+    assert set(re.findall(r"\]\((docs/[^)#]+)\)", README)) == pages
+
+
 @pytest.mark.parametrize(
     "page", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name
 )

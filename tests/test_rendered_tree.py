@@ -56,7 +56,7 @@ def test_first_render_writes_everything_and_the_second_nothing(content: Content)
         "run_pretrain.py",
         "start_trainer.py",
     ]
-    assert checked(content) == (0, ["1 experiments are rendered and up to date"])
+    assert checked(content) == (0, ["1 experiment is rendered and up to date"])
 
 
 def edit(content: Content, name: str) -> None:
@@ -130,7 +130,10 @@ def test_check_names_every_file_that_is_not_as_it_should_be(
     break_it(content)
     before = tree(content.root)
     code, lines = checked(content)
-    assert lines == [*messages, f"{len(messages)} files under rendered/ are not what they should be"]
+    assert lines == [
+        *messages,
+        f"{len(messages)} {'file is' if len(messages) == 1 else 'files are'} not what renderer render writes",
+    ]
     assert code == 1
     assert tree(content.root) == before
 
@@ -161,10 +164,10 @@ def test_check_of_named_experiments_looks_at_theirs_only(content: Content) -> No
     rendered(content)
     content.write("rendered/test/ling3-flash/gone/run.yml", "x")
     content.write("rendered/test/ling3-flash/one/run.yml", "x")
-    assert checked(content, "ling3-flash/two") == (0, ["1 experiments are rendered and up to date"])
+    assert checked(content, "ling3-flash/two") == (0, ["1 experiment is rendered and up to date"])
     assert checked(content, "ling3-flash/one")[1] == [
         "rendered/test/ling3-flash/one/run.yml: was edited by hand; run renderer render",
-        "1 files under rendered/ are not what they should be",
+        "1 file is not what renderer render writes",
     ]
 
 

@@ -6,25 +6,25 @@ from dataclasses import replace
 
 from renderer.cluster import lease
 from renderer.cluster.api import Api, ApiError, Object, jobsets
+from renderer.cluster.conditions import ended
 from renderer.cluster.history import History
-from renderer.cluster.ledger import Entry, LedgerError, State, Store
-from renderer.cluster.objects import CONTENT_DIGEST
-from renderer.cluster.outcome import DONE, Outcome, Verdict, of_entry
+from renderer.cluster.labels import content_digest_of
+from renderer.cluster.ledger import Entry, LedgerError, Store
+from renderer.cluster.outcome import DONE, Done, Outcome, Verdict, of_entry
 from renderer.cluster.planning import FOLDERS
+from renderer.cluster.recording import entry_of
 from renderer.cluster.tasks import each
 from renderer.committed import Reader, unit_of, wanted
 from renderer.run_text import NAMESPACE, value
-from renderer.runs import Committed
+from renderer.runs import Committed, State
 
 _NO_JOBSET = "adopted; its JobSet does not live"
 
 
-def adopt(
-    api: Api, git: History, store: Store, head: str, *, actor: str, dry_run: bool
-) -> tuple[tuple[Outcome, ...], tuple[str, ...], bool]:
+def adopt(api: Api, git: History, store: Store, head: str, *, actor: str, dry_run: bool) -> Done:
     """Record every run of a commit that is not stopped as launched, with its JobSet's uid where one lives.
 
-    Return the outcomes, what else there is to say, and whether the marker stands at `head` now. Raises ApiError.
+    Complete is what leaves the marker at `head`. Raises ApiError and LedgerError.
     """
     tree = git.tree(head, *FOLDERS)
     units = {unit for unit in map(unit_of, tree) if unit}
@@ -45,7 +45,7 @@ def adopt(
     outcomes = tuple(each(record, sound))
     notices = tuple(f"{run.file}: not recorded: {run.problem}" for run in runs if run.problem)
     complete = all(outcome.verdict in DONE for outcome in outcomes)
-    return outcomes, notices, complete and (dry_run or store.move_marker(None, head))
+    return Done(outcomes, complete and (dry_run or store.move_marker(None, head)), notices)
 
 
 def _jobsets(api: Api, namespace: str) -> dict[str, Object]:
@@ -53,27 +53,11 @@ def _jobsets(api: Api, namespace: str) -> dict[str, Object]:
 
 
 def _entry(run: Committed, namespace: str, jobset: Object | None, head: str, actor: str) -> Entry:
-    own = jobset is not None and (jobset["metadata"].get("annotations") or {}).get(CONTENT_DIGEST) == run.content
-    alive = own and jobset is not None and not lease.ended(jobset)
-    return Entry(
-        experiment=run.experiment,
-        file=run.file,
-        environment=run.environment,
-        namespace=namespace,
-        name=run.name,
-        digest=run.content,
-        attempt=run.attempt,
-        chips=run.chips,
-        owner=run.owner,
-        run_name=run.run_name,
-        output=lease.directory(run.output, run.run_name),
-        state=State.LAUNCHED,
-        reason="adopted" if alive else _NO_JOBSET,
-        uid=jobset["metadata"]["uid"] if alive and jobset else "",
-        commit=head,
-        pull_request="unknown",
-        actor=actor,
-    )
+    own = jobset is not None and content_digest_of(jobset) == run.content
+    alive = own and jobset is not None and not ended(jobset)
+    entry = entry_of(run, run.environment, namespace, commit=head, actor=actor)
+    uid = jobset["metadata"]["uid"] if alive and jobset else ""
+    return replace(entry, state=State.LAUNCHED, reason="adopted" if alive else _NO_JOBSET, uid=uid)
 
 
 def _record(api: Api, store: Store, entry: Entry, *, dry_run: bool) -> Outcome:

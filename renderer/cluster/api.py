@@ -20,6 +20,7 @@ import kubernetes.config
 import urllib3
 from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import ConfigException
+from kubernetes.utils.quantity import parse_quantity
 from urllib3.exceptions import HTTPError
 
 FIELD_MANAGER = "renderer"
@@ -70,6 +71,16 @@ def core(namespace: str, kind: str, name: str = "") -> str:
 def jobsets(namespace: str, name: str = "") -> str:
     """Return the path of JobSets in a namespace."""
     return f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{namespace}/jobsets/{name}".rstrip("/")
+
+
+def deployments(namespace: str, name: str = "") -> str:
+    """Return the path of Deployments in a namespace."""
+    return f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}".rstrip("/")
+
+
+def whole(quantity: str | int) -> int:
+    """Return a quantity as a whole number: the API server writes 2000 as 2k."""
+    return int(parse_quantity(quantity))  # type: ignore[no-untyped-call]
 
 
 class Api:
@@ -225,6 +236,20 @@ def connect(retries: int = 8) -> Api:
     except (ConfigException, OSError) as error:
         raise NoClusterError(f"no usable kubeconfig: {error}") from error
     return Api(configuration)
+
+
+def caller(api: Api) -> str:
+    """Return the name under which the API server knows us. Raises ApiError."""
+    version = "authentication.k8s.io/v1"
+    review = {"apiVersion": version, "kind": "SelfSubjectReview"}
+    found = api.call("POST", f"/apis/{version}/selfsubjectreviews", {}, review)
+    return str(found["status"]["userInfo"]["username"])
+
+
+def identity(api: Api) -> str:
+    """Return what tells a cluster from others, the UID of kube-system; empty if it has none. Raises ApiError."""
+    found = api.get("/api/v1/namespaces/kube-system")
+    return str(found["metadata"]["uid"]) if found else ""
 
 
 def _dry(dry_run: bool) -> dict[str, str]:

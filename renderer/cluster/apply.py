@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from renderer.cluster import ledger
 from renderer.cluster.adopt import adopt
@@ -11,7 +11,7 @@ from renderer.cluster.api import Api, ApiError
 from renderer.cluster.applying import Applying, Progress
 from renderer.cluster.history import History
 from renderer.cluster.ledger import Store
-from renderer.cluster.outcome import DONE, Outcome
+from renderer.cluster.outcome import DONE, Done, Outcome
 from renderer.cluster.planning import work
 from renderer.cluster.settings import settings, verify_identity
 from renderer.location import COMMAND_LINE
@@ -51,7 +51,7 @@ class Result:
     actions: tuple[Action, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     limits: tuple[str, ...] = ()
-    notices: tuple[str, ...] = field(default=())
+    notices: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -82,8 +82,8 @@ def apply(api: Api, git: History, request: Request, progress: Progress) -> Resul
         said = f"{head[:12]} was applied before; {marker[:12]}, which came after it, is the last applied commit"
         return replace(about, empty=True, notices=(said,))
     if request.first == ADOPT:
-        outcomes, notices, complete = adopt(api, git, store, head, actor=request.actor, dry_run=request.dry_run)
-        return replace(about, outcomes=outcomes, notices=notices, complete=complete)
+        done = adopt(api, git, store, head, actor=request.actor, dry_run=request.dry_run)
+        return _came_to(replace(about, empty=not (done.outcomes or done.notices)), done)
     todo = work(api, git, request.environment, store.entries(), marker, head)
     limits = tuple(exceeded(found.policy, **todo.asked))
     about = replace(about, empty=todo.empty, actions=todo.actions)
@@ -91,6 +91,10 @@ def apply(api: Api, git: History, request: Request, progress: Progress) -> Resul
         return replace(about, limits=limits)
     applying = Applying(api, git, store, found, todo, request.actor)
     done = applying.dry_run() if request.dry_run else applying.run(progress)
+    return _came_to(about, done)
+
+
+def _came_to(about: Result, done: Done) -> Result:
     return replace(about, outcomes=done.outcomes, notices=done.notices, complete=done.complete)
 
 

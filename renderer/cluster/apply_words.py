@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from renderer.cluster.apply import Result
+from renderer.cluster.labels import CONTAINER, INDEX_LABEL, JOBSET_LABEL
 from renderer.cluster.outcome import Outcome, Verdict
-from renderer.cluster.stop import JOBSET_LABEL
 from renderer.plan import Effect
 from renderer.problem import shown
 from renderer.report.markdown import LIMIT, code, length, prose
@@ -18,8 +18,6 @@ from renderer.secrets import mask
 ORDER = tuple(Verdict)
 _MAX_HELP = 10
 _TAIL_ROOM = 500
-_INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
-_SAID = {Verdict.RECORDED: "recorded, not started", Verdict.STOPPED: "stopped"}
 
 
 def data(result: Result) -> dict[str, Any]:
@@ -67,7 +65,7 @@ def headline(result: Result) -> str:
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ORDER if counts[verdict])
     if result.dry_run and said:
         return f"a dry run, nothing was changed; there would be {said}"
-    return said or "nothing to do"
+    return said or ("nothing to do" if result.empty else "nothing was done")
 
 
 def text(result: Result) -> Iterator[str]:
@@ -117,14 +115,14 @@ def usage(outcomes: Iterable[Outcome]) -> Iterator[str]:
     runs = [outcome for outcome in outcomes if outcome.verdict in {Verdict.LAUNCHED, Verdict.QUEUED}]
     for outcome in runs[:_MAX_HELP]:
         run, space = outcome.run, outcome.namespace
-        pod = f"-l {JOBSET_LABEL}={run},{_INDEX_LABEL}=0"
+        pod = f"-l {JOBSET_LABEL}={run},{INDEX_LABEL}=0"
         yield ""
         yield f"{run} in namespace {space}"
         yield f"  monitor:   kubectl get jobset {run} -n {space} --watch"
         yield f"             kubectl get pods -n {space} -l {JOBSET_LABEL}={run}"
-        yield f"  tail:      kubectl logs -n {space} {pod} -c trainer --tail=100 -f"
+        yield f"  tail:      kubectl logs -n {space} {pod} -c {CONTAINER} --tail=100 -f"
         named = f"$(kubectl get pods -n {space} {pod} -o name)"
-        yield f"  exec:      kubectl exec -it -n {space} {named} -c trainer -- bash"
+        yield f"  exec:      kubectl exec -it -n {space} {named} -c {CONTAINER} -- bash"
         yield f"  clean up:  merge `state: stopped` under launch: in {outcome.file}"
         yield f"             at once: renderer stop {run}"
     if len(runs) > _MAX_HELP:

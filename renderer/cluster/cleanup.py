@@ -6,20 +6,18 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from renderer.accelerators import ACCELERATORS, Slice, find_slice
-from renderer.cluster.api import Api, Object, core, jobsets
-from renderer.cluster.drift import path
-from renderer.cluster.ledger import Entry, State, Store
+from renderer.accelerators import Slice, slice_of_labels
+from renderer.cluster.api import Api, Object, core, deployments, jobsets
+from renderer.cluster.ledger import OVER, Entry, Store
 from renderer.cluster.needs import needs
 from renderer.cluster.observe import Seen
 from renderer.cluster.remedies import command, long_command
-from renderer.cluster.status import FINISHED, OVER
 from renderer.cluster.tpu_remedies import pool_name
-from renderer.clusters import Cluster
-from renderer.rendered_run import DAMAGED
+from renderer.clusters import Cluster, Clusters
+from renderer.outputs import DAMAGED
+from renderer.runs import UNSTARTED, State
 
 _SCRIPTS = re.compile(r"pod-[0-9a-f]{12}")
-_IN_PREPARATION = frozenset({State.PENDING, State.HELD})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +33,9 @@ class Leftover:
     @property
     def path(self) -> str:
         """Its path in the API."""
-        if self.kind == "JobSet":
-            return jobsets(self.namespace, self.name)
-        return path(self.kind, self.namespace, self.name)
+        if self.kind == "ConfigMap":
+            return core(self.namespace, "configmaps", self.name)
+        return (jobsets if self.kind == "JobSet" else deployments)(self.namespace, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ def _over(run: Seen) -> bool:
     """Return whether nothing of a run will be needed any more."""
     if run.entry is None:
         return run.ended is not None
-    if run.entry.state in _IN_PREPARATION:
+    if run.entry.state in UNSTARTED:
         return False
     return run.jobset is None or run.ended is not None or run.entry.state is State.STOPPED
 
@@ -81,7 +79,10 @@ def _over(run: Seen) -> bool:
 def _how(run: Seen) -> str:
     if run.ended:
         return "the run has finished" if run.ended["type"] == "Completed" else "the run has failed"
-    return f"the run is {run.entry.state}" if run.entry and run.entry.state is not State.LAUNCHED else "the run is gone"
+    state = run.entry.state if run.entry else State.LAUNCHED
+    if state is State.LAUNCHED:
+        return "the run has finished" if run.entry and run.entry.over else "the run is gone"
+    return "the run has failed" if state is State.FAILED else f"the run is {state}"
 
 
 def _jobsets(mine: dict[str, Seen]) -> Iterator[Leftover]:
@@ -92,7 +93,7 @@ def _jobsets(mine: dict[str, Seen]) -> Iterator[Leftover]:
 
 
 def _watchers(api: Api, namespace: str, mine: dict[str, Seen]) -> Iterator[Leftover]:
-    for found in api.items(path("Deployment", namespace), labelSelector="renderer/experiment"):
+    for found in api.items(deployments(namespace), labelSelector="renderer/experiment"):
         name = found["metadata"]["name"]
         if name.removesuffix("-hf") in mine:
             why = f"{_how(mine[name.removesuffix('-hf')])}; it converts no checkpoint after this"
@@ -100,7 +101,7 @@ def _watchers(api: Api, namespace: str, mine: dict[str, Seen]) -> Iterator[Lefto
 
 
 def _config_maps(api: Api, namespace: str, mine: dict[str, Seen], here: list[Seen]) -> Iterator[Leftover]:
-    used = set().union(*(mounted(run.jobset) for run in here if not _over(run)))
+    used = set().union(*(_mounted(run.jobset) for run in here if not _over(run)))
     all_known = not _in_preparation(here)
     for found in api.items(core(namespace, "configmaps")):
         name, uid = found["metadata"]["name"], found["metadata"]["uid"]
@@ -108,23 +109,23 @@ def _config_maps(api: Api, namespace: str, mine: dict[str, Seen], here: list[See
             continue
         if name.startswith("run-") and name.removeprefix("run-") in mine:
             yield Leftover("ConfigMap", namespace, name, uid, _how(mine[name.removeprefix("run-")]))
-        elif all_known and is_scripts(found):
+        elif all_known and _is_scripts(found):
             yield Leftover("ConfigMap", namespace, name, uid, "no living run uses these pod scripts")
 
 
 def _in_preparation(here: Iterable[Seen]) -> bool:
     """Return whether a run is about to use scripts that no JobSet names yet."""
-    return any(run.entry and run.entry.state in _IN_PREPARATION for run in here)
+    return any(run.entry and run.entry.state in UNSTARTED for run in here)
 
 
-def mounted(jobset: Object | None) -> set[str]:
+def _mounted(jobset: Object | None) -> set[str]:
     """Return the names of the ConfigMaps that a JobSet's pods mount."""
     jobs = jobset["spec"]["replicatedJobs"] if jobset else ()
     volumes = [volume for job in jobs for volume in job["template"]["spec"]["template"]["spec"].get("volumes") or ()]
     return {volume["configMap"]["name"] for volume in volumes if "configMap" in volume}
 
 
-def is_scripts(config_map: Object) -> bool:
+def _is_scripts(config_map: Object) -> bool:
     """Return whether a ConfigMap is one of pod scripts, as apply makes them."""
     name, data = config_map["metadata"]["name"], config_map.get("data") or {}
     return bool(_SCRIPTS.fullmatch(name)) and "bootstrap.sh" in data
@@ -133,7 +134,7 @@ def is_scripts(config_map: Object) -> bool:
 def delete(api: Api, plan: Plan) -> Iterator[Leftover]:
     """Delete what was found, and yield each object that was there. Raises ApiError.
 
-    That a launched run is over is recorded first: the JobSet that shows it is about to go.
+    That a launched run has finished or failed is recorded first: the JobSet that shows it is about to go.
     """
     for run in plan.runs:
         if run.entry and run.entry.state is State.LAUNCHED and run.ended:
@@ -144,11 +145,24 @@ def delete(api: Api, plan: Plan) -> Iterator[Leftover]:
 
 
 def _record(store: Store, entry: Entry, ended: Object) -> None:
-    word = FINISHED if ended["type"] == "Completed" else f"failed: {ended.get('message', '')}"
-    store.change(entry, reason=f"{OVER}{ended.get('lastTransitionTime', 'an unknown time')}: {word}")
+    since = f"{OVER}{ended.get('lastTransitionTime', 'an unknown time')}"
+    if ended["type"] == "Completed":
+        store.change(entry, reason=f"{since}: finished")
+    else:
+        store.change(entry, state=State.FAILED, reason=f"{since}: failed: {ended.get('message', '')}")
 
 
-def slices(runs: Iterable[Seen]) -> list[Slice]:
+def unused_pools(clusters: Clusters, plan: Plan, runs: Iterable[Seen]) -> list[str]:
+    """Return how to delete the node pools that the plan's runs used and that none of the other `runs` uses."""
+    used = _slices(run for run in runs if run not in plan.runs)
+    lines: list[str] = []
+    for cluster in {item.name: item for item in clusters.by_environment.values()}.values():
+        mine = [run for run in plan.runs if clusters.by_environment.get(run.environment) == cluster]
+        lines += _pool_commands(cluster, [slice_ for slice_ in _slices(mine) if slice_ not in used])
+    return lines
+
+
+def _slices(runs: Iterable[Seen]) -> list[Slice]:
     """Return the slices whose nodes runs asked for, each once; of runs whose JobSet is there."""
     found: dict[Slice, None] = {}
     for run in runs:
@@ -156,14 +170,12 @@ def slices(runs: Iterable[Seen]) -> list[Slice]:
             need = needs(run.jobset, None) if run.jobset else None
         except DAMAGED:
             continue
-        for accelerator in ACCELERATORS.values():
-            if need and accelerator.gke_label == need.accelerator:
-                slice_ = find_slice(accelerator.name, need.topology)
-                found |= {slice_: None} if slice_ else {}
+        slice_ = slice_of_labels(need.accelerator, need.topology) if need else None
+        found |= {slice_: None} if slice_ else {}
     return list(found)
 
 
-def pool_commands(cluster: Cluster, unused: Iterable[Slice]) -> list[str]:
+def _pool_commands(cluster: Cluster, unused: Iterable[Slice]) -> list[str]:
     """Return how to delete the node pools of slices, which gives their reservation back. Regional: no --zone."""
     place = [f"--cluster={cluster.cluster}", f"--region={cluster.region}", f"--project={cluster.project}"]
     names = dict.fromkeys(pool_name(cluster, slice_) for slice_ in unused)

@@ -8,8 +8,9 @@ from functools import cached_property
 from renderer.cluster.ledger import Entry
 from renderer.cluster.objects import Objects, objects
 from renderer.committed import Reader, Tree, Unit, unit_of, wanted
-from renderer.git import Git
+from renderer.git import FOLDERS, Git
 from renderer.location import COMMAND_LINE
+from renderer.outputs import POD_SCRIPTS
 from renderer.problem import RefusedError, refuse
 from renderer.runs import Committed
 
@@ -61,9 +62,8 @@ class _Commit:
         run = self.by_name.get(name)
         if run is None:
             return f"commit {self._commit[:8]} does not hold it"
-        folder = run.file.removeprefix("experiments/").removesuffix(".yml")
         try:
-            return objects(run, f"rendered/{run.environment}/{folder}", self._reader.files(run), self._scripts)
+            return objects(run, run.folder, self._reader.files(run), self._scripts)
         except RefusedError as error:
             return f"commit {self._commit[:8]} does not hold it as it was rendered: {error.problems[0]}"
 
@@ -77,7 +77,7 @@ class _Commit:
 
     @cached_property
     def _scripts(self) -> Mapping[str, bytes]:
-        paths = {path: blob for path, blob in self._tree.items() if path.startswith("rendered/_pod/")}
+        paths = {path: blob for path, blob in self._tree.items() if path.startswith(f"{POD_SCRIPTS}/")}
         blobs = self._git.blobs(paths.values())
         return {path: blobs[blob] for path, blob in paths.items()}
 
@@ -87,5 +87,4 @@ class _Commit:
 
     @cached_property
     def _tree(self) -> Tree:
-        folders = ("experiments", "rendered")
-        return {path: blob for folder in folders for path, blob in self._git.tree(self._commit, folder).items()}
+        return self._git.tree(self._commit, *FOLDERS)

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from renderer.cluster.api import Api, Object, core
+from renderer.cluster.api import Api, Object, core, deployments
 from renderer.cluster.committed_runs import CommittedRuns
 from renderer.cluster.fields import ABSENT, Difference, differences
-from renderer.cluster.launch import GONE
-from renderer.cluster.ledger import ALIVE, Entry, State
+from renderer.cluster.ledger import Entry
 from renderer.cluster.objects import Objects
 from renderer.cluster.observe import Seen
-from renderer.cluster.status import OVER
+from renderer.runs import ALIVE, State
 from renderer.yaml_io import load
 
 
@@ -82,7 +81,7 @@ class _Finder:
 
     def _vanished(self, run: Seen, entry: Entry) -> None:
         """Say that a launched run's JobSet is gone, unless it may have finished and been removed by its TTL."""
-        if entry.reason.startswith(OVER) or not entry.uid:  # without uid: it was over when the ledger began
+        if entry.over or not entry.uid:  # without uid: it was over when the ledger began
             return
         objects = self._committed.objects(entry)
         if isinstance(objects, str):
@@ -91,7 +90,7 @@ class _Finder:
         seconds = objects.jobset["spec"].get("ttlSecondsAfterFinished")
         if seconds is None:
             self._say(run, "JobSet", "is gone, nothing shows that it finished, and it has no time to live")
-        elif GONE not in entry.reason and _age(entry.changed, self._now) < seconds:
+        elif not entry.gone and _age(entry.changed, self._now) < seconds:
             self._say(run, "JobSet", f"is gone before its time to live of {seconds} s can have passed: it was deleted")
 
     def _unknown(self, run: Seen, text: str) -> None:
@@ -119,20 +118,15 @@ class _Finder:
 
     def _compare_other(self, run: Seen, kind: str, manifest: Object) -> None:
         name = manifest["metadata"]["name"]
-        live = self._api.get(path(kind, run.namespace, name))
+        live = self._api.get(
+            core(run.namespace, "configmaps", name) if kind == "ConfigMap" else deployments(run.namespace, name)
+        )
         if live is None:
             self._say(run, f"{kind} {name}", "is missing")
             return
         found = config_map_differences(manifest, live) if kind == "ConfigMap" else differences(manifest, live)
         for difference in found:
             self._say(run, f"{kind} {name}", str(difference))
-
-
-def path(kind: str, namespace: str, name: str = "") -> str:
-    """Return the API's path of a ConfigMap or a Deployment, of all of a namespace without a name."""
-    if kind == "ConfigMap":
-        return core(namespace, "configmaps", name)
-    return f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}".rstrip("/")
 
 
 def config_map_differences(manifest: Object, live: Object) -> list[Difference]:

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from renderer.cluster import ledger
-from renderer.cluster.api import Api, Object, core
+from renderer.cluster.api import Api, Object, caller, core, identity
 from renderer.cluster.kueue import GROUP, Kueue, read_kueue
 from renderer.cluster.needs import ACCELERATOR_LABEL, TOPOLOGY_LABEL
-from renderer.cluster.permissions import Permission, Unknown, attempt, denied, of_control, of_runs
+from renderer.cluster.permissions import Permission, Unknown, denied, of_control, of_runs, readable
 
 GCS_FUSE = "gcsfuse.csi.storage.gke.io"
-POOL_LABEL = "cloud.google.com/gke-nodepool"
+_POOL_LABEL = "cloud.google.com/gke-nodepool"
 
 _STORAGE = "storage.k8s.io"
 _SCHEDULING = "scheduling.k8s.io"
@@ -80,15 +80,15 @@ def gather(api: Api, namespaces: Iterable[str]) -> Facts:
     """Return what the cluster offers to runs in these namespaces. Raises ApiError unless it only forbids reading."""
     kueue = read_kueue(api)
     return Facts(
-        identity=attempt(lambda: _uid(api), Permission("get", "", "namespaces")),
-        caller=_caller(api),
+        identity=readable(lambda: identity(api), Permission("get", "", "namespaces")),
+        caller=caller(api),
         jobset=_versions(api.get("/apis/jobset.x-k8s.io")),
-        pools=attempt(lambda: _pools(api), Permission("list", "", "nodes")),
-        gcs_fuse=attempt(
+        pools=readable(lambda: _pools(api), Permission("list", "", "nodes")),
+        gcs_fuse=readable(
             lambda: api.get(f"/apis/{_STORAGE}/v1/csidrivers/{GCS_FUSE}") is not None,
             Permission("get", _STORAGE, "csidrivers"),
         ),
-        priority_classes=attempt(
+        priority_classes=readable(
             lambda: _names(api, f"/apis/{_SCHEDULING}/v1/priorityclasses"),
             Permission("list", _SCHEDULING, "priorityclasses"),
         ),
@@ -98,19 +98,6 @@ def gather(api: Api, namespaces: Iterable[str]) -> Facts:
     )
 
 
-def _uid(api: Api) -> str:
-    found = api.get("/api/v1/namespaces/kube-system")
-    return str(found["metadata"]["uid"]) if found else ""
-
-
-def _caller(api: Api) -> str:
-    """Return the name under which the API server knows the caller."""
-    version = "authentication.k8s.io/v1"
-    review = {"apiVersion": version, "kind": "SelfSubjectReview"}
-    found = api.call("POST", f"/apis/{version}/selfsubjectreviews", {}, review)
-    return str(found["status"]["userInfo"]["username"])
-
-
 def _versions(group: Object | None) -> tuple[str, ...]:
     return () if group is None else tuple(str(item["groupVersion"]) for item in group["versions"])
 
@@ -118,10 +105,10 @@ def _versions(group: Object | None) -> tuple[str, ...]:
 def _pools(api: Api) -> dict[tuple[str, str], dict[str, int]]:
     """Count the nodes per pool. One slice takes a whole pool, so nodes outside any pool serve no run."""
     found: dict[tuple[str, str], dict[str, int]] = {}
-    for node in api.items("/api/v1/nodes", only_metadata=True, labelSelector=f"{TOPOLOGY_LABEL},{POOL_LABEL}"):
+    for node in api.items("/api/v1/nodes", only_metadata=True, labelSelector=f"{TOPOLOGY_LABEL},{_POOL_LABEL}"):
         labels = node["metadata"]["labels"]
         pools = found.setdefault((labels.get(ACCELERATOR_LABEL, ""), labels[TOPOLOGY_LABEL]), {})
-        pools[labels[POOL_LABEL]] = pools.get(labels[POOL_LABEL], 0) + 1
+        pools[labels[_POOL_LABEL]] = pools.get(labels[_POOL_LABEL], 0) + 1
     return found
 
 
@@ -136,20 +123,20 @@ def _labels(api: Api, name: str) -> dict[str, str] | None:
 
 def _control(api: Api) -> Control:
     name = ledger.CONTROL
-    exists = attempt(lambda: _labels(api, name) is not None, Permission("get", "", "namespaces"))
+    exists = readable(lambda: _labels(api, name) is not None, Permission("get", "", "namespaces"))
     return Control(name, exists, denied(api, of_control(name)))
 
 
 def _namespace(api: Api, name: str, kueue: Kueue | None) -> Namespace:
     def names(kind: str) -> frozenset[str] | Unknown:
-        return attempt(lambda: _names(api, core(name, kind)), Permission("list", "", kind, name))
+        return readable(lambda: _names(api, core(name, kind)), Permission("list", "", kind, name))
 
     return Namespace(
-        labels=attempt(lambda: _labels(api, name), Permission("get", "", "namespaces")),
-        claims=attempt(lambda: _claims(api, name), Permission("list", "", "persistentvolumeclaims", name)),
+        labels=readable(lambda: _labels(api, name), Permission("get", "", "namespaces")),
+        claims=readable(lambda: _claims(api, name), Permission("list", "", "persistentvolumeclaims", name)),
         secrets=names("secrets"),
         service_accounts=names("serviceaccounts"),
-        queues=attempt(lambda: _queues(api, name, kueue), Permission("list", GROUP, "localqueues", name)),
+        queues=readable(lambda: _queues(api, name, kueue), Permission("list", GROUP, "localqueues", name)),
         denied=denied(api, of_runs(name)),
     )
 
@@ -181,5 +168,5 @@ def _waiting(api: Api) -> frozenset[str]:
             item["metadata"]["name"] for item in classes if item.get("volumeBindingMode") == "WaitForFirstConsumer"
         )
 
-    found = attempt(read, Permission("list", _STORAGE, "storageclasses"))
+    found = readable(read, Permission("list", _STORAGE, "storageclasses"))
     return frozenset() if isinstance(found, Unknown) else found

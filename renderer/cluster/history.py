@@ -17,10 +17,6 @@ _SEARCHED = 50
 class History(Git):
     """Git with what only apply asks."""
 
-    def shallow(self) -> bool:
-        """Return whether older commits are missing here, as after a clone of some depth."""
-        return self._run("rev-parse", "--is-shallow-repository") == b"true\n"
-
     def commits(self, head: str, base: str | None = None) -> list[str]:
         """Return `head` and its ancestors, the newest first, without `base` and its ancestors."""
         out = self._run("rev-list", "--topo-order", head, *([f"^{base}"] if base else []))

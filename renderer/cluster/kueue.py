@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kubernetes.utils.quantity import parse_quantity
-
-from renderer.cluster.api import Api, Object
+from renderer.cluster.api import Api, Object, whole
 from renderer.cluster.needs import TPU
-from renderer.cluster.permissions import Permission, Unknown, attempt
+from renderer.cluster.permissions import Permission, Unknown, readable
 
 GROUP = "kueue.x-k8s.io"
 DEFAULT = "default"
@@ -73,11 +71,11 @@ def read_kueue(api: Api) -> Kueue | None:
     path = f"/apis/{group_version}"
     return Kueue(
         group_version,
-        attempt(
+        readable(
             lambda: {item["metadata"]["name"]: _queue(item) for item in api.items(f"{path}/clusterqueues")},
             Permission("list", GROUP, "clusterqueues"),
         ),
-        attempt(
+        readable(
             lambda: {
                 item["metadata"]["name"]: item["spec"].get("nodeLabels", {})
                 for item in api.items(f"{path}/resourceflavors")
@@ -103,7 +101,7 @@ def fitting(
 def _queue(found: Object) -> ClusterQueue:
     spec, status = found["spec"], found.get("status") or {}
     reserved = {
-        flavor["name"]: _chips(resource["total"])
+        flavor["name"]: whole(resource["total"])
         for flavor in status.get("flavorsReservation") or ()
         for resource in flavor["resources"]
         if resource["name"] == TPU
@@ -123,13 +121,8 @@ def _quotas(group: Mapping[str, Any], number: int, reserved: Mapping[str, int]) 
             if resource["name"] == TPU:
                 name, limit = flavor["name"], resource.get("borrowingLimit")
                 path = f"/spec/resourceGroups/{number}/flavors/{index}/resources/{place}/nominalQuota"
-                borrowing = None if limit is None else _chips(limit)
-                yield Quota(name, _chips(resource["nominalQuota"]), borrowing, reserved.get(name, 0), path)
-
-
-def _chips(quantity: str | int) -> int:
-    """Return a quantity as a whole number: the API server writes 2000 as 2k."""
-    return int(parse_quantity(quantity))  # type: ignore[no-untyped-call]
+                borrowing = None if limit is None else whole(limit)
+                yield Quota(name, whole(resource["nominalQuota"]), borrowing, reserved.get(name, 0), path)
 
 
 def _holds(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:

@@ -9,14 +9,13 @@ from http import HTTPStatus
 from typing import Any, NoReturn
 
 from renderer.cluster import lease
-from renderer.cluster.api import FIELD_MANAGER, Api, ApiError, Object, core, jobsets
-from renderer.cluster.ledger import ALIVE, Entry, State, Store
+from renderer.cluster.api import FIELD_MANAGER, Api, ApiError, Object, core, deployments, jobsets
+from renderer.cluster.labels import content_digest_of
+from renderer.cluster.ledger import GONE, ROUNDS, Entry, Store
 from renderer.cluster.needs import QUEUE_LABEL
-from renderer.cluster.objects import CONTENT_DIGEST, Objects
+from renderer.cluster.objects import Objects
 from renderer.cluster.stop import delete_jobset, stop
-
-_ROUNDS = 20
-GONE = "its JobSet finished or was removed before this was recorded"
+from renderer.runs import ALIVE, State
 
 
 class RefusedRunError(Exception):
@@ -49,10 +48,10 @@ class Launcher:
     def run(self, entry: Entry, launch: Launch) -> Entry:
         """Take a pending or held run as far as it goes, and return its entry.
 
-        Raises ApiError, RefusedRunError, WaitingError and NotStoppedError; the entry then stays as it is.
+        Raises ApiError, LedgerError, RefusedRunError, WaitingError and NotStoppedError; the entry then stays as it is.
         """
         resumed = entry.state is State.HELD
-        for _ in range(_ROUNDS):
+        for _ in range(ROUNDS):
             if entry.state is State.PENDING:
                 entry = self._hold(entry, launch)
             elif entry.state is State.HELD:
@@ -62,7 +61,7 @@ class Launcher:
         raise WaitingError("others keep changing its entry in the ledger")
 
     def try_out(self, entry: Entry, launch: Launch) -> None:
-        """Check what only the API server can, without writing. Raises ApiError and RefusedRunError."""
+        """Check what only the API server can, without writing. Raises ApiError, LedgerError and RefusedRunError."""
         self._examine(launch.objects)
         other = lease.holder(self._api, self._store, entry)
         if other and other not in {one.name for one in launch.replaced}:
@@ -121,7 +120,7 @@ class Launcher:
         found = self._api.get(jobsets(objects.namespace, objects.name))
         if found is None or found["metadata"].get("deletionTimestamp"):
             raise WaitingError(f"an earlier JobSet {objects.name} is being deleted")
-        if (found["metadata"].get("annotations") or {}).get(CONTENT_DIGEST) != objects.digest:
+        if content_digest_of(found) != objects.digest:
             raise RefusedRunError(f"another JobSet is called {objects.name} in {objects.namespace}")
         return str(found["metadata"]["uid"])
 
@@ -222,4 +221,4 @@ def _keeps(other: str, entry: Entry) -> NoReturn:
 
 def _deployment(watcher: Object) -> str:
     metadata = watcher["metadata"]
-    return f"/apis/apps/v1/namespaces/{metadata['namespace']}/deployments/{metadata['name']}"
+    return deployments(metadata["namespace"], metadata["name"])

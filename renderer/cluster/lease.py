@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from http import HTTPStatus
 
 from renderer.cluster import ledger
 from renderer.cluster.api import Api, ApiError, Object, jobsets
-from renderer.cluster.ledger import Entry, State, Store
-
-_ATTEMPTS = 5
-
-
-def directory(base: str, run_name: str) -> str:
-    """Return the directory a run writes to, in one spelling; empty if the run has none."""
-    return re.sub(r"(?<!:)/{2,}", "/", f"{base}/{run_name}").rstrip("/") if base else ""
-
-
-def ended(jobset: Object) -> bool:
-    """Return whether a JobSet has finished, well or not."""
-    conditions = (jobset.get("status") or {}).get("conditions") or ()
-    return any(item["type"] in {"Completed", "Failed"} and item["status"] == "True" for item in conditions)
+from renderer.cluster.conditions import ended
+from renderer.cluster.ledger import Entry, Store
+from renderer.runs import ALIVE, State
 
 
 def find_jobset(api: Api, entry: Entry) -> Object | None:
@@ -34,14 +22,17 @@ def find_jobset(api: Api, entry: Entry) -> Object | None:
 
 def lives(api: Api, entry: Entry) -> bool:
     """Return whether a run may write: it is held or launched, and its JobSet is there and has not finished."""
-    if entry.state not in ledger.ALIVE:
+    if entry.state not in ALIVE:
         return False
     found = find_jobset(api, entry)
     return found is not None and not ended(found)
 
 
 def holder(api: Api, store: Store, entry: Entry) -> str:
-    """Return which other run holds a run's output directory and may write to it, empty if none does."""
+    """Return which other run holds a run's output directory and may write to it, empty if none does.
+
+    Raises ApiError and LedgerError.
+    """
     found = api.get(_path(_name(entry.output))) if entry.output else None
     return _other(api, store, entry, found) if found else ""
 
@@ -49,12 +40,13 @@ def holder(api: Api, store: Store, entry: Entry) -> str:
 def take(api: Api, store: Store, entry: Entry) -> str:
     """Give a run its output directory; return which other run keeps it, empty if it is the run's now.
 
-    A pending run counts as one that writes: it may be on its way to it in another apply.
+    A pending run counts as one that writes: it may be on its way to it in another apply. Raises
+    ApiError and LedgerError.
     """
     if not entry.output:
         return ""
     name = _name(entry.output)
-    for _ in range(_ATTEMPTS):
+    for _ in range(ledger.ROUNDS):
         try:
             api.create(_path(), _lease(name, entry, {}))
         except ApiError as error:

@@ -5,33 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from http import HTTPStatus
 from typing import Any
 
 from renderer.cluster.api import Api, ApiError, Object, core
+from renderer.runs import State
 
 CONTROL = "renderer-control"
-"""The namespace of the ledger, the markers and the output leases; only apply writes there."""
+"""The namespace of the ledger, the markers and the output leases; apply, stop and cleanup write there."""
 
-RUN_LABEL = "renderer/ledger"
+_RUN_LABEL = "renderer/ledger"
 ENVIRONMENT_LABEL = "renderer/environment"
+ROUNDS = 20
+"""How often something is begun again that others change meanwhile."""
+
+OVER = "is over since "
+"""How the reason begins of a run that was seen to have ended; one that failed is in the state failed too."""
+GONE = "its JobSet finished or was removed before this was recorded"
+"""How the reason begins of a launched run whose JobSet was not there any more."""
+
 _MAX_REASON = 2000
-
-
-class State(StrEnum):
-    """How far a run is: pending and held ones are finished by the next apply, the others stay as they are."""
-
-    PENDING = "pending"
-    HELD = "held"
-    LAUNCHED = "launched"
-    REFUSED = "refused"
-    STOPPED = "stopped"
-    FAILED = "failed"
-
-
-ALIVE = frozenset({State.HELD, State.LAUNCHED})
-"""The states of runs whose JobSet may exist."""
 
 
 class LedgerError(Exception):
@@ -68,6 +61,16 @@ class Entry:
     changed: str = ""
     version: str = ""
 
+    @property
+    def over(self) -> bool:
+        """Whether it was seen to have ended after it was launched."""
+        return self.reason.startswith(OVER)
+
+    @property
+    def gone(self) -> bool:
+        """Whether its JobSet was gone before it was recorded as launched."""
+        return self.reason.startswith(GONE)
+
 
 _DATA = tuple(field.name for field in fields(Entry) if field.name != "version")
 _REQUIRED = ("experiment", "environment", "namespace", "name", "digest", "state")
@@ -83,7 +86,7 @@ class Store:
 
     def entries(self) -> list[Entry]:
         """Return all runs of the environment, by name."""
-        labels = f"{RUN_LABEL}=run,{ENVIRONMENT_LABEL}={self.environment}"
+        labels = f"{_RUN_LABEL}=run,{ENVIRONMENT_LABEL}={self.environment}"
         found = self._api.items(_path(), labelSelector=labels)
         return sorted(map(_entry, found), key=lambda entry: entry.name)
 
@@ -123,7 +126,7 @@ class Store:
         found = self._api.get(_path(self._marker))
         if (None if found is None else _commit(found)) != old:
             return found is not None and _commit(found) == new
-        labels = {RUN_LABEL: "marker", ENVIRONMENT_LABEL: self.environment}
+        labels = {_RUN_LABEL: "marker", ENVIRONMENT_LABEL: self.environment}
         body = _config_map({"name": self._marker, "labels": labels}, {"commit": new})
         try:
             if found is None:
@@ -157,7 +160,7 @@ def _config_map(metadata: Object, data: Mapping[str, str]) -> Object:
 
 
 def _object(entry: Entry) -> Object:
-    labels = {RUN_LABEL: "run", ENVIRONMENT_LABEL: entry.environment}
+    labels = {_RUN_LABEL: "run", ENVIRONMENT_LABEL: entry.environment}
     metadata: Object = {"name": entry.name, "namespace": CONTROL, "labels": labels}
     if entry.version:
         metadata["resourceVersion"] = entry.version
@@ -171,7 +174,7 @@ def _entry(found: Object) -> Entry:
         texts = {key: data[key] for key in _DATA if key in data or key in _REQUIRED}
         numbers = {key: int(data[key]) for key in _NUMBERS if key in data}
         values: dict[str, Any] = {**texts, **numbers, "state": State(data["state"])}
-        if metadata.get("labels", {}).get(RUN_LABEL) != "run" or data["name"] != metadata["name"]:
+        if metadata.get("labels", {}).get(_RUN_LABEL) != "run" or data["name"] != metadata["name"]:
             raise ValueError("its name or its label is another")
         return Entry(**values, version=metadata["resourceVersion"])
     except (KeyError, ValueError) as error:

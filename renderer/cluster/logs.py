@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 
 from renderer.cluster.api import Api, ApiError, Object, core, jobsets
-from renderer.cluster.observe import INDEX_LABEL, JOBSET_LABEL, condition, newest_pod
+from renderer.cluster.conditions import ended
+from renderer.cluster.labels import CONTAINER, INDEX_LABEL, JOBSET_LABEL
+from renderer.cluster.observe import newest_pod
 
-CONTAINER = "trainer"
 _MARGIN = 1
 """Seconds before the last line that are asked for again: two streams are written, so lines may be out of order."""
 _NO_LOG_NOW = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND})
@@ -246,7 +247,7 @@ def _end(api: Api, target: Target) -> End | None:
     jobset = api.get(jobsets(target.namespace, target.name))
     if jobset is None or jobset["metadata"]["uid"] != target.uid:
         return End(f"{target.name} was stopped or removed")
-    if condition(jobset, "Completed"):
-        return End(f"{target.name} has finished")
-    failed = condition(jobset, "Failed")
-    return End(f"{target.name} has failed: {failed.get('message', '')}", failed=True) if failed else None
+    how = ended(jobset)
+    if how and how["type"] == "Failed":
+        return End(f"{target.name} has failed: {how.get('message', '')}", failed=True)
+    return End(f"{target.name} has finished") if how else None

@@ -15,7 +15,7 @@ _GCS_FUSE = "gke-gcsfuse/volumes"
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
+class SecretKey:
     """A secret whose entry `key` pods read; without a required one they do not start."""
 
     name: str
@@ -41,7 +41,7 @@ class Needs:
     claims: tuple[str, ...] = ()
     gcs_fuse: bool = False
     bucket: str = ""
-    secrets: tuple[Secret, ...] = ()
+    secrets: tuple[SecretKey, ...] = ()
     queue: str = ""
     priority_class: str = ""
     service_accounts: tuple[str, ...] = ()
@@ -113,12 +113,12 @@ def _claims(pod: Mapping[str, Any]) -> Iterator[str]:
             yield volume["persistentVolumeClaim"]["claimName"]
 
 
-def _secrets(pod: Mapping[str, Any]) -> Iterator[Secret]:
+def _secrets(pod: Mapping[str, Any]) -> Iterator[SecretKey]:
     """Yield the secrets that containers read as environment: the templates use no other form."""
     for _, entry in _environment(pod):
         reference = entry.get("valueFrom", {}).get("secretKeyRef")
         if reference:
-            yield Secret(reference["name"], reference["key"], not reference.get("optional", False))
+            yield SecretKey(reference["name"], reference["key"], not reference.get("optional", False))
 
 
 def _value(pod: Mapping[str, Any], name: str) -> str:

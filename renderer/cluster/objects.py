@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,17 +10,14 @@ from renderer.cluster.api import Object
 from renderer.cluster.history import History
 from renderer.cluster.needs import QUEUE_LABEL, Needs, needs
 from renderer.committed import Reader, Tree
+from renderer.integrity import Intent, scripts_of, wrong
 from renderer.location import Location
 from renderer.manifests import HOLD_QUEUE
-from renderer.names import digest, object_name, sealed
-from renderer.outputs import CONFIG_MAP_FILES, content_digest
+from renderer.names import sealed
+from renderer.outputs import DAMAGED, POD_SCRIPTS, REQUIRED, config_map_data, digest_of_pod, mounted, parse
 from renderer.problem import RefusedError, refuse
-from renderer.rendered_run import DAMAGED, damaged, pod_digest
+from renderer.rendered_run import damaged
 from renderer.runs import Committed
-from renderer.yaml_io import load
-
-CONTENT_DIGEST = "renderer/content-digest"
-_REQUIRED = ("derive.json", "jobset.yml", "run.yml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +66,17 @@ def objects(state: Committed, folder: str, files: Mapping[str, bytes], scripts: 
 
     Every digest is computed again. Raises RefusedError that names the file which is not what was rendered.
     """
-    for name in _REQUIRED:
+    for name in REQUIRED:
         if name not in files:
             refuse("rendered-missing", Location(f"{folder}/{name}"), "is missing; run renderer render")
+    intent = Intent(state.name, state.attempt, state.environment, state.own)
     try:
-        jobset, run_data = load(files["jobset.yml"].decode()), load(files["run.yml"].decode())
-        watcher = load(files["watcher.yml"].decode()) if "watcher.yml" in files else None
-        found = content_digest(jobset, run_data, json.loads(files["derive.json"]), watcher)
-        _verify(state, folder, found, jobset, watcher)
-        run, pod = _volumes(jobset)
-        if run != f"run-{state.name}":
-            raise ValueError(f"its volume run does not name the ConfigMap run-{state.name}")
-        return Objects(
-            jobset=jobset,
-            run_config_map=_config_map(run, jobset, {name: files[name] for name in CONFIG_MAP_FILES}),
-            pod_config_map=_config_map(pod, jobset, pod_scripts(pod_digest(jobset), scripts)),
-            watcher=watcher,
-            digest=state.content,
-            run_data=run_data,
-        )
+        data = parse(files)
+        for item in wrong(intent, folder, files, data, scripts):
+            refuse("rendered-digest", Location(item.file), item.message)
+        needs(data.jobset, data.watcher)
+        run, pod = config_maps(data.jobset, files, scripts_of(digest_of_pod(data.jobset), scripts))
+        return Objects(data.jobset, run, pod, data.watcher, state.content, data.run_data)
     except DAMAGED as error:
         return damaged(f"{folder}/jobset.yml", error)
 
@@ -99,66 +86,30 @@ def read_runs(
 ) -> dict[str, Objects | str]:
     """Return what committed runs consist of by name, or why their files cannot be launched, naming the file."""
     runs = list(runs)
-    paths = {path: blob for path, blob in tree.items() if path.startswith("rendered/_pod/")} if runs else {}
+    paths = {path: blob for path, blob in tree.items() if path.startswith(f"{POD_SCRIPTS}/")} if runs else {}
     blobs = git.blobs(paths.values())
     scripts = {path: blobs[blob] for path, blob in paths.items()}
     found: dict[str, Objects | str] = {}
     for run in runs:
         files = reader.files(run)
-        folder = f"rendered/{run.environment}/{run.file.removeprefix('experiments/').removesuffix('.yml')}"
         try:
             if sealed(files):
-                found[run.name] = objects(run, folder, files, scripts)
+                found[run.name] = objects(run, run.folder, files, scripts)
             else:
-                edited = ", ".join(git.edited(head, folder, files))
+                edited = ", ".join(git.edited(head, run.folder, files))
                 found[run.name] = f"{edited}: edited by hand after it was rendered; run renderer render"
         except RefusedError as error:
             found[run.name] = "; ".join(f"{problem.location}: {problem.message}" for problem in error.problems)
     return found
 
 
-def _verify(state: Committed, folder: str, found: str, jobset: Any, watcher: Any) -> None:
-    """Refuse a run whose names and digests are not those that follow from its data; `found` is its content digest."""
-    place = Location(f"{folder}/jobset.yml")
-    metadata = jobset["metadata"]
-    if found != metadata["annotations"][CONTENT_DIGEST]:
-        refuse("rendered-edited", place, "its content digest is not that of the run's files; run renderer render")
-    whole = state.whole_name
-    if not re.fullmatch(rf".+-{found[:8]}", whole) or metadata["name"] != object_name(whole, state.attempt):
-        refuse("rendered-edited", place, f"its name does not end in the content digest {found[:8]}")
-    if metadata["labels"]["renderer/environment"] != state.environment:
-        refuse("rendered-edited", place, f"its environment is not {state.environment}, its folder's")
-    if "suspend" in jobset["spec"]:
-        refuse("rendered-edited", place, "sets spec.suspend, which only a launch may")
-    needs(jobset, watcher)
-    if watcher is not None:
-        wanted = ("Deployment", f"{state.name}-hf", metadata["namespace"])
-        if (watcher["kind"], watcher["metadata"]["name"], watcher["metadata"]["namespace"]) != wanted:
-            refuse("rendered-edited", Location(f"{folder}/watcher.yml"), f"is no Deployment {state.name}-hf")
+def config_maps(jobset: Any, files: Mapping[str, bytes], scripts: Mapping[str, bytes]) -> tuple[Object, Object]:
+    """Return the ConfigMaps that a JobSet's volumes `run` and `pod` name. Raises one of DAMAGED if it is no run's."""
+    names, namespace = mounted(jobset), jobset["metadata"]["namespace"]
+    return _config_map(names["run"], namespace, config_map_data(files)), _config_map(names["pod"], namespace, scripts)
 
 
-def pod_scripts(wanted: str, scripts: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the pod scripts of this digest by name. Raises RefusedError naming their folder if they are others."""
-    folder = f"rendered/_pod/{wanted}"
-    found = {path.removeprefix(f"{folder}/"): data for path, data in scripts.items() if path.startswith(f"{folder}/")}
-    if not found:
-        refuse("rendered-missing", Location(folder), "is missing; run renderer render")
-    try:
-        computed = digest({name: data.decode() for name, data in found.items()})[:12]
-    except ValueError as error:
-        return damaged(folder, error)
-    if computed != wanted:
-        refuse("rendered-edited", Location(folder), f"holds other files than were rendered: their digest is {computed}")
-    return found
-
-
-def _volumes(jobset: Any) -> tuple[str, str]:
-    spec = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
-    names = {volume["name"]: volume["configMap"]["name"] for volume in spec["volumes"] if "configMap" in volume}
-    return names["run"], names["pod"]
-
-
-def _config_map(name: str, jobset: Any, data: Mapping[str, bytes]) -> Object:
-    metadata = {"name": name, "namespace": jobset["metadata"]["namespace"]}
+def _config_map(name: str, namespace: str, data: Mapping[str, bytes]) -> Object:
+    metadata = {"name": name, "namespace": namespace}
     texts = {key: value.decode() for key, value in sorted(data.items())}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": texts}

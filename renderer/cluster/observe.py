@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 
 from renderer.cluster.api import Api, ApiError, Object, core, jobsets
+from renderer.cluster.conditions import ended
+from renderer.cluster.labels import INDEX_LABEL, JOBSET_LABEL
 from renderer.cluster.ledger import ENVIRONMENT_LABEL, Entry, Store
 
-JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
-INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
 _EXPERIMENT_LABEL = "renderer/experiment"
 _MODEL_LABEL = "renderer/model"
 _WORKLOAD_VERSIONS = ("v1beta2", "v1beta1")
@@ -59,7 +59,7 @@ class Seen:
     @property
     def ended(self) -> Object | None:
         """The JobSet's condition Completed or Failed."""
-        return condition(self.jobset, "Completed") or condition(self.jobset, "Failed")
+        return ended(self.jobset)
 
     def _label(self, name: str) -> str:
         return str((self._metadata.get("labels") or {}).get(name, ""))
@@ -78,7 +78,7 @@ class View:
     workloads: tuple[Object, ...]
 
 
-def known(api: Api, environments: Iterable[str], namespaces: Iterable[str]) -> list[Seen]:
+def runs(api: Api, environments: Iterable[str], namespaces: Iterable[str]) -> list[Seen]:
     """Return the runs of some environments, without their pods. Raises ApiError and LedgerError.
 
     JobSets are looked for in the ledger's namespaces, and in those of `namespaces` where we may.
@@ -99,15 +99,15 @@ def known(api: Api, environments: Iterable[str], namespaces: Iterable[str]) -> l
 
 def observe(api: Api, environments: Iterable[str], namespaces: Iterable[str]) -> View:
     """Return the runs of some environments with their pods and workloads. Raises ApiError and LedgerError."""
-    runs = known(api, environments, namespaces)
+    found = runs(api, environments, namespaces)
     pods: dict[tuple[str, str], list[Object]] = {}
     workloads: list[Object] = []
-    for namespace in sorted({run.namespace for run in runs if run.jobset}):
+    for namespace in sorted({run.namespace for run in found if run.jobset}):
         for pod in api.items(core(namespace, "pods"), labelSelector=JOBSET_LABEL):
             pods.setdefault((namespace, pod["metadata"]["labels"][JOBSET_LABEL]), []).append(pod)
         workloads += _workloads(api, namespace)
     by_owner = {uid: workload for workload in workloads for uid in _owners(workload)}
-    return View(tuple(_with_pods(run, pods, by_owner) for run in runs), tuple(workloads))
+    return View(tuple(_with_pods(run, pods, by_owner) for run in found), tuple(workloads))
 
 
 def _late(api: Api, entries: Iterable[Entry], found: Iterable[Object]) -> Iterator[Entry]:
@@ -152,12 +152,6 @@ def _workloads(api: Api, namespace: str) -> list[Object]:
 
 def _owners(found: Object) -> list[str]:
     return [owner["uid"] for owner in found["metadata"].get("ownerReferences") or ()]
-
-
-def condition(found: Object | None, kind: str) -> Object | None:
-    """Return an object's condition of a kind if it is true."""
-    conditions = ((found or {}).get("status") or {}).get("conditions") or ()
-    return next((item for item in conditions if item["type"] == kind and item["status"] == "True"), None)
 
 
 def newest_pod(pods: Iterable[Object], index: int) -> Object | None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
+from renderer.cluster.judge import Judgement
 from renderer.cluster.ledger import Entry
+from renderer.cluster.objects import Objects
+from renderer.cluster.planning import Sweep
+from renderer.plan import Action
+from renderer.runs import State
 
 
 class Verdict(StrEnum):
@@ -44,8 +50,45 @@ class Outcome:
     starts: str = ""
     queue: str = ""
     pull_request: str = ""
-    warnings: tuple[str, ...] = field(default=())
-    remedies: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
+    remedies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What an apply came to: an outcome per run, whether all of the commit is taken care of, and what else to say."""
+
+    outcomes: tuple[Outcome, ...]
+    complete: bool
+    notices: tuple[str, ...] = ()
+
+
+def of_action(
+    action: Action,
+    verdict: Verdict,
+    reason: str,
+    run: Objects | str | None,
+    pull_request: str,
+    queue: str = "",
+    judgement: Judgement | None = None,
+) -> Outcome:
+    """Return the outcome of a planned run; `run` is what it consists of, or why that cannot be launched."""
+    state, judgement = action.state, judgement or Judgement()
+    return Outcome(
+        verdict=verdict,
+        experiment=state.experiment,
+        run=action.run,
+        file=state.file,
+        reason=reason,
+        namespace=run.namespace if isinstance(run, Objects) else "",
+        chips=state.chips,
+        owner=state.owner,
+        starts=action.starts,
+        queue=queue,
+        pull_request=pull_request,
+        warnings=judgement.warnings,
+        remedies=judgement.remedies,
+    )
 
 
 def of_entry(verdict: Verdict, entry: Entry, reason: str) -> Outcome:
@@ -60,3 +103,19 @@ def of_entry(verdict: Verdict, entry: Entry, reason: str) -> Outcome:
         chips=entry.chips,
         owner=entry.owner,
     )
+
+
+def stopped(entry: Entry, reason: str) -> Outcome:
+    """Return the outcome of a run that was stopped."""
+    return of_entry(Verdict.STOPPED, entry, reason)
+
+
+def swept(sweep: Sweep) -> Outcome:
+    """Return the outcome of a run that was not started and is not wanted any more."""
+    verdict = Verdict.REFUSED if sweep.state is State.REFUSED else Verdict.STOPPED
+    return of_entry(verdict, sweep.entry, sweep.reason)
+
+
+def left_alone(reasons: Mapping[str, str]) -> list[Outcome]:
+    """Return the outcomes of experiments about which nothing is done, by their reasons."""
+    return [Outcome(Verdict.FAILED, experiment, "", reason=reason) for experiment, reason in reasons.items()]

@@ -37,7 +37,7 @@ class Unknown:
     permission: Permission
 
 
-def attempt[T](read: Callable[[], T], permission: Permission) -> T | Unknown:
+def readable[T](read: Callable[[], T], permission: Permission) -> T | Unknown:
     """Return what `read` returns, Unknown if the API server forbids it. Raises ApiError for any other failure."""
     try:
         return read()

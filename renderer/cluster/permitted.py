@@ -7,12 +7,13 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from renderer.cluster.objects import Objects
-from renderer.policy import FILE, WRITTEN_ENDINGS, Rules
+from renderer.outputs import pod_spec
+from renderer.policy import WRITTEN_ENDINGS, Rules, image_form, refusal
 
 
 def forbidden(rules: Rules, environment: str, run: Objects) -> Iterator[str]:
     """Yield a sentence per namespace, image, repository and bucket of a run that its environment may not use."""
-    pod = run.jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    pod = pod_spec(run.jobset)
     pods = [pod] if run.watcher is None else [pod, run.watcher["spec"]["template"]["spec"]]
     containers = [container for spec in pods for container in spec["containers"]]
     arguments = _arguments(pod["containers"][0])
@@ -24,18 +25,11 @@ def forbidden(rules: Rules, environment: str, run: Objects) -> Iterator[str]:
     )
     for allowed, fits, values in asked:
         for value in dict.fromkeys(values):
-            if allowed is not None and not any(fits(value, pattern) for pattern in allowed):
-                yield f"{value} is not allowed in {environment}; {FILE} allows: {', '.join(allowed) or 'none'}"
-    if arguments.get("--mode") == "image":
-        yield from _form(rules.image_form, environment, pod["containers"][0]["image"])
-
-
-def _form(form: str, environment: str, image: str) -> Iterator[str]:
-    tag = image.rpartition("/")[2].partition(":")[2]
-    if form == "digest" and "@" not in image:
-        yield f"{image} is no digest: {environment} takes digests only"
-    elif form == "tag" and "@" not in image and tag in {"", "latest"}:
-        yield f"{image} does not say which version: write a tag or a digest"
+            if refused := refusal(value, environment, allowed, fits):
+                yield f"{refused.message}; {refused.hint}"
+    message = image_form(pod["containers"][0]["image"], environment, rules.image_form)
+    if arguments.get("--mode") == "image" and message:
+        yield message
 
 
 def _arguments(container: Mapping[str, Any]) -> dict[str, str]:

@@ -8,16 +8,13 @@ from dataclasses import dataclass, replace
 from renderer.cluster.api import Api
 from renderer.cluster.history import History
 from renderer.cluster.lease import lives
-from renderer.cluster.ledger import Entry, State
+from renderer.cluster.ledger import Entry
 from renderer.cluster.tasks import each
 from renderer.committed import Reader, Tree, Unit, differing, experiment_path, files_of, folders, named, unit_of, wanted
 from renderer.plan import LAUNCHES, Action, Effect, asked, plan
-from renderer.runs import Ledger, Recorded, Snapshot, recorded
+from renderer.runs import UNSTARTED, Ledger, Recorded, Snapshot, State, recorded
 
 FOLDERS = ("experiments", "rendered", "presets")
-UNSTARTED = frozenset({State.PENDING, State.HELD})
-"""The states of runs that apply has still to launch, or to stop."""
-
 _CURRENT = UNSTARTED | {State.LAUNCHED}
 
 
@@ -35,7 +32,7 @@ class Work:
     """What apply has to do.
 
     `actions` are the environment's, those that do nothing too; a run of `swept` is in none of them. `asked` counts what
-    the policy limits over the whole merge. `barred` says of experiments why nothing is done about them. `entries` are
+    the policy limits over the whole merge. `blocked` says of experiments why nothing is done about them. `entries` are
     the ledger's by name, `reader` and `tree` the head's. `pull_requests` names the last one of each experiment.
     """
 
@@ -44,7 +41,7 @@ class Work:
     actions: tuple[Action, ...]
     swept: tuple[Sweep, ...]
     asked: Mapping[str, int]
-    barred: Mapping[str, str]
+    blocked: Mapping[str, str]
     entries: Mapping[str, Entry]
     reader: Reader
     tree: Tree
@@ -62,7 +59,7 @@ class Work:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to do, and nothing to refuse."""
-        return not self.swept and not self.barred and all(action.effect is Effect.NOTHING for action in self.actions)
+        return not self.swept and not self.blocked and all(action.effect is Effect.NOTHING for action in self.actions)
 
 
 def work(
@@ -96,22 +93,22 @@ def work(
     refused = [entry for entry in found.values() if entry.state is State.REFUSED]
     final = {entry.name for entry in refused if marker != head and not _changed(git, tree, entry, new)}
     actions = plan(old, new, _ledger(found.values(), alive, final))
-    barred = _barred(alive, git, head)
+    blocked = _blocked(alive, git, head)
     mine = [
         _final(action, found, final)
         for action in actions
         if action.environment in {environment, ""}
-        and action.state.experiment not in barred
+        and action.state.experiment not in blocked
         and action.then not in final
     ]
-    swept = {sweep.entry.name: sweep for sweep in _swept(found.values(), mine, barred)}
+    swept = {sweep.entry.name: sweep for sweep in _swept(found.values(), mine, blocked)}
     return Work(
         marker=marker,
         head=head,
         actions=tuple(action for action in mine if action.run not in swept),
         swept=tuple(swept.values()),
         asked=asked(actions),
-        barred=barred,
+        blocked=blocked,
         entries=found,
         reader=reader,
         tree=tree,
@@ -167,7 +164,7 @@ def _ledger(entries: Iterable[Entry], alive: Iterable[Entry], final: Collection[
     return recorded(Recorded(entry.name, entry.experiment, entry.environment, state(entry)) for entry in entries)
 
 
-def _barred(alive: Iterable[Entry], git: History, head: str) -> dict[str, str]:
+def _blocked(alive: Iterable[Entry], git: History, head: str) -> dict[str, str]:
     """Return why nothing is done about experiments with a run from a commit that does not lead to this one.
 
     A newer commit is being applied, or was when an apply broke off: undoing it here would be wrong.
@@ -189,11 +186,11 @@ def _final(action: Action, entries: Mapping[str, Entry], final: Collection[str])
     return replace(action, effect=Effect.REFUSE, reason=entries[action.run].reason, starts="", condition="")
 
 
-def _swept(entries: Iterable[Entry], actions: Iterable[Action], barred: Collection[str]) -> Iterator[Sweep]:
+def _swept(entries: Iterable[Entry], actions: Iterable[Action], blocked: Collection[str]) -> Iterator[Sweep]:
     by_run = {action.run: action for action in sorted(actions, key=lambda action: action.effect in LAUNCHES)}
     for entry in entries:
         action = by_run.get(entry.name)
-        if entry.state not in UNSTARTED or entry.experiment in barred or (action and action.effect in LAUNCHES):
+        if entry.state not in UNSTARTED or entry.experiment in blocked or (action and action.effect in LAUNCHES):
             continue
         if action and action.effect is Effect.REFUSE:
             yield Sweep(entry, State.REFUSED, action.reason)

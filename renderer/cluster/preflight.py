@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from renderer.accelerators import ACCELERATORS, Slice, find_slice
+from renderer.accelerators import Slice, slice_of_labels
 from renderer.cluster import remedies, tpu_remedies
 from renderer.cluster.facts import GCS_FUSE, Facts
 from renderer.cluster.findings import Finding, doubtful, missing, unknown
@@ -24,7 +24,7 @@ def check(facts: Facts, needs: Needs, cluster: Cluster | None, rules: Rules) -> 
     """
     if cluster and not isinstance(facts.identity, Unknown) and facts.identity != cluster.identity:
         return [_another(facts.identity, cluster)]
-    slice_ = _slice(needs)
+    slice_ = slice_of_labels(needs.accelerator, needs.topology)
     found = (
         _identity(facts, cluster),
         _jobset(facts, needs),
@@ -51,11 +51,6 @@ def _another(identity: str, cluster: Cluster) -> Finding:
 def _identity(facts: Facts, cluster: Cluster | None) -> Iterator[Finding]:
     if isinstance(facts.identity, Unknown) and cluster:
         yield unknown(facts.caller, facts.identity, f"whether this cluster is {cluster.name}")
-
-
-def _slice(needs: Needs) -> Slice | None:
-    names = (item.name for item in ACCELERATORS.values() if item.gke_label == needs.accelerator)
-    return find_slice(next(names, ""), needs.topology)
 
 
 def _jobset(facts: Facts, needs: Needs) -> Iterator[Finding]:

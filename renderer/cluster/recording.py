@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from renderer.cluster.lease import directory
-from renderer.cluster.ledger import Entry, LedgerError, State, Store
+from renderer.cluster.ledger import ROUNDS, Entry, LedgerError, Store
 from renderer.cluster.objects import Objects
 from renderer.cluster.planning import Work
 from renderer.committed import unit_of
+from renderer.names import output_directory
 from renderer.plan import Action, Effect
+from renderer.runs import Committed, State
 
-UNKNOWN = "unknown"
-_ATTEMPTS = 8
+_UNKNOWN = "unknown"
 
 
 class Recorder:
@@ -31,7 +31,7 @@ class Recorder:
         if not action.run:  # nothing is rendered, so there is nothing to record
             return entry
         added = None if action.run in self._todo.entries else self._store.add(entry)
-        for _ in range(_ATTEMPTS):
+        for _ in range(ROUNDS):
             found = added or self._store.entry(action.run)
             if found is None:
                 raise LedgerError("its entry is gone from the ledger")
@@ -47,30 +47,41 @@ class Recorder:
         output = ""
         if isinstance(found, Objects):
             data = found.run_data
-            output = directory(str(data.get("base_output_directory") or ""), str(data.get("run_name") or ""))
-        return Entry(
-            experiment=state.experiment,
-            file=state.file,
-            environment=self._store.environment,
-            namespace=found.namespace if isinstance(found, Objects) else "",
-            name=action.run,
-            digest=state.content,
-            attempt=state.attempt,
-            chips=state.chips,
-            owner=state.owner,
-            run_name=state.run_name,
+            output = output_directory(str(data.get("base_output_directory") or ""), str(data.get("run_name") or ""))
+        namespace = found.namespace if isinstance(found, Objects) else ""
+        entry = entry_of(state, self._store.environment, namespace, commit=self._todo.head, actor=self._actor)
+        return replace(
+            entry,
             output=output,
             state=State.REFUSED if refused else State.PENDING,
             reason=action.reason if refused else "",
-            commit=self._todo.head,
             pull_request=self.pull_request(action),
-            actor=self._actor,
         )
 
     def pull_request(self, action: Action) -> str:
         """Return the number of the pull request that brought a run, or "unknown"."""
         unit = unit_of(action.state.file)
-        return (self._todo.pull_requests.get(unit, "") if unit else "") or UNKNOWN
+        return (self._todo.pull_requests.get(unit, "") if unit else "") or _UNKNOWN
+
+
+def entry_of(run: Committed, environment: str, namespace: str, *, commit: str, actor: str) -> Entry:
+    """Return the pending entry of a committed run; its pull request is not known."""
+    return Entry(
+        experiment=run.experiment,
+        file=run.file,
+        environment=environment,
+        namespace=namespace,
+        name=run.name,
+        digest=run.content,
+        attempt=run.attempt,
+        chips=run.chips,
+        owner=run.owner,
+        run_name=run.run_name,
+        output=run.directory,
+        commit=commit,
+        pull_request=_UNKNOWN,
+        actor=actor,
+    )
 
 
 def _taken_up(found: Entry, wanted: Entry) -> bool:
@@ -90,7 +101,7 @@ def _over(found: Entry, wanted: Entry) -> Entry:
         wanted,
         namespace=wanted.namespace or found.namespace,
         output=wanted.output or found.output,
-        pull_request=found.pull_request if wanted.pull_request == UNKNOWN else wanted.pull_request,
+        pull_request=found.pull_request if wanted.pull_request == _UNKNOWN else wanted.pull_request,
         created=found.created,
         version=found.version,
     )

@@ -12,10 +12,10 @@ from renderer.clusters import Cluster
 from renderer.scalars import quote
 
 JOBSET_RELEASE = "v0.12.0"
-KUEUE_RELEASE = "v0.17.0"
+_KUEUE_RELEASE = "v0.17.0"
 _RELEASE = "https://github.com/kubernetes-sigs/{}/releases/download/{}/manifests.yaml"
 
-PRIORITIES = {"very-low": 100, "low": 250, "medium": 500, "high": 750, "very-high": 1000}
+_PRIORITIES = {"very-low": 100, "low": 250, "medium": 500, "high": 750, "very-high": 1000}
 """The PriorityClasses that xpk makes, with their values."""
 
 
@@ -32,7 +32,7 @@ def jobset() -> str:
 def kueue() -> str:
     """Return how to install Kueue, and how to do without."""
     said = "# xpk cluster adapt installs it too. To run without a queue, write QUEUE: !remove under deploy: instead."
-    return f"{said}\n{command('kubectl', 'apply', '--server-side', '-f', _RELEASE.format('kueue', KUEUE_RELEASE))}"
+    return f"{said}\n{command('kubectl', 'apply', '--server-side', '-f', _RELEASE.format('kueue', _KUEUE_RELEASE))}"
 
 
 def service_account(name: str, namespace: str) -> str:
@@ -42,8 +42,8 @@ def service_account(name: str, namespace: str) -> str:
 
 def priority_class(name: str) -> str:
     """Return how to make a PriorityClass, with xpk's value where xpk has one of this name."""
-    value = PRIORITIES.get(name)
-    others = ", ".join(f"{known} {number}" for known, number in PRIORITIES.items())
+    value = _PRIORITIES.get(name)
+    others = ", ".join(f"{known} {number}" for known, number in _PRIORITIES.items())
     said = [] if value else [f"# Choose the value; xpk's are: {others}."]
     return "\n".join([*said, command("kubectl", "create", "priorityclass", name, f"--value={value or 500}")])
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
 from renderer import clusters, policy
-from renderer.cluster.api import Api
+from renderer.cluster.api import Api, identity
 from renderer.cluster.history import History
 from renderer.clusters import Cluster
 from renderer.location import Location
@@ -33,16 +31,10 @@ class Settings:
 
 def settings(git: History, head: str, environment: str) -> Settings:
     """Return a commit's settings. Raises RefusedError if a file has errors or names no cluster."""
-    tree = git.tree(head, *_FILES)
-    blobs = git.blobs(tree.values())
     problems: list[Problem] = []
-    with tempfile.TemporaryDirectory(prefix="renderer-apply-") as folder:
-        for path, blob in tree.items():
-            file = Path(folder, path)
-            file.parent.mkdir(exist_ok=True)
-            file.write_bytes(blobs[blob])
-        rules = policy.load(Path(folder), problems)
-        found = clusters.load(Path(folder), problems)
+    with git.checked_out(git.tree(head, *_FILES)) as folder:
+        rules = policy.load(folder, problems)
+        found = clusters.load(folder, problems)
     if errors(problems):
         raise RefusedError(errors(problems))
     if environment not in found.by_environment:
@@ -53,9 +45,8 @@ def settings(git: History, head: str, environment: str) -> Settings:
 
 def verify_identity(api: Api, cluster: Cluster) -> None:
     """Refuse a cluster that is another than the environment's, by the UID of kube-system. Raises ApiError too."""
-    found = api.get("/api/v1/namespaces/kube-system")
-    identity = found["metadata"]["uid"] if found else "unknown"
-    if identity != cluster.identity:
-        message = f"the kubeconfig's cluster has the identity {identity}, {cluster.name} has {cluster.identity}"
+    found = identity(api) or "unknown"
+    if found != cluster.identity:
+        message = f"the kubeconfig's cluster has the identity {found}, {cluster.name} has {cluster.identity}"
         hint = "use the credentials of the environment's cluster; nothing was changed"
         refuse("apply-cluster", cluster.place, message, hint=hint)

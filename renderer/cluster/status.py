@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from renderer.cluster import waiting
 from renderer.cluster.api import Api, ApiError, Object, core
-from renderer.cluster.ledger import Entry, State, export
+from renderer.cluster.labels import CONTAINER
+from renderer.cluster.ledger import Entry, export
 from renderer.cluster.needs import QUEUE_LABEL
 from renderer.cluster.observe import Seen, View, newest_pod
+from renderer.cluster.tasks import each
 from renderer.cluster.waiting import Place
 from renderer.manifests import HOLD_QUEUE
+from renderer.runs import State
 from renderer.train_log import parse_step
 
 HELD = f"held in {HOLD_QUEUE}, a queue that does not exist"
-NOT_LISTED = "in no ledger: apply did not launch it"
-OVER, FINISHED = "is over since ", "finished"
-"""How the reason of a launched entry begins once someone saw that its run is over, and how it ends if it went well."""
+_NOT_LISTED = "in no ledger: apply did not launch it"
 _REMOVED = "its JobSet was removed"
 _TAIL = 200
-_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +57,11 @@ class Row:
         return self.seen.jobset is not None and self.seen.ended is None
 
 
-def rows(api: Api, view: View, *, steps: bool = True) -> list[Row]:
+def rows(api: Api, view: View) -> list[Row]:
     """Return a row per run, the living ones first, the newest of them first. Raises ApiError."""
     places = waiting.places(api, view.workloads)
     found = [_row(seen, places) for seen in view.runs]
-    if steps:
-        with ThreadPoolExecutor(_THREADS) as pool:
-            found = list(pool.map(lambda row: replace(row, step=last_step(api, row.seen)), found))
+    found = each(lambda row: replace(row, step=_last_step(api, row.seen)), found)
     found.sort(key=lambda row: row.seen.created, reverse=True)
     return sorted(found, key=lambda row: not row.alive)
 
@@ -72,7 +69,7 @@ def rows(api: Api, view: View, *, steps: bool = True) -> list[Row]:
 def _row(seen: Seen, places: Mapping[str, Place]) -> Row:
     status, why = _told(seen)
     if seen.entry is None:
-        why = "; ".join(filter(None, (NOT_LISTED, why)))
+        why = "; ".join(filter(None, (_NOT_LISTED, why)))
     uid = seen.workload["metadata"]["uid"] if seen.workload else ""
     return Row(seen, status, why, places.get(uid))
 
@@ -94,8 +91,8 @@ def _told(seen: Seen) -> tuple[str, str]:
 def _without_jobset(entry: Entry) -> tuple[str, str]:
     if entry.state is State.HELD:
         return "held", f"{_REMOVED}; the next apply records how it went on"
-    if entry.state is State.LAUNCHED and entry.reason.startswith(OVER):
-        return ("finished" if entry.reason.endswith(f": {FINISHED}") else "failed"), entry.reason
+    if entry.state is State.LAUNCHED and entry.over:
+        return "finished", entry.reason
     if entry.state is State.LAUNCHED:
         return "gone", entry.reason or _REMOVED
     if entry.state is State.PENDING:
@@ -119,7 +116,7 @@ def _started(seen: Seen, jobset: Object) -> tuple[str, str]:
     if phases["Running"] + phases["Succeeded"] >= _expected(jobset):
         return "running", ""
     again = (jobset.get("status") or {}).get("restarts", 0)
-    return "restarting" if again else "starting", next(filter(None, map(why_not_running, seen.pods)), "")
+    return "restarting" if again else "starting", next(filter(None, map(_why_not_running, seen.pods)), "")
 
 
 def _expected(jobset: Object | None) -> int:
@@ -133,7 +130,7 @@ def _phase(pod: Object) -> str:
     return "Terminating" if pod["metadata"].get("deletionTimestamp") and phase not in ended else phase
 
 
-def why_not_running(pod: Object) -> str:
+def _why_not_running(pod: Object) -> str:
     """Return why a pod does not run yet: the scheduler's words, or its container's; nothing where neither says."""
     status = pod.get("status") or {}
     for item in status.get("conditions") or ():
@@ -147,14 +144,14 @@ def why_not_running(pod: Object) -> str:
     return ""
 
 
-def last_step(api: Api, seen: Seen) -> int | None:
+def _last_step(api: Api, seen: Seen) -> int | None:
     """Return the last training step in the log's end of the run's first pod; nothing where it cannot be read."""
     pod = newest_pod(seen.pods, 0)
     if pod is None or _phase(pod) == "Pending":
         return None
     path = f"{core(seen.namespace, 'pods', pod['metadata']['name'])}/log"
     try:
-        lines = list(api.lines(path, seconds=5, container="trainer", tailLines=str(_TAIL)))
+        lines = list(api.lines(path, seconds=5, container=CONTAINER, tailLines=str(_TAIL)))
     except ApiError:  # a node that does not answer must not hide what is known of the run
         return None
     steps = (parse_step(line.decode("utf-8", "replace")) for line in reversed(lines))

@@ -6,15 +6,14 @@ import time
 from dataclasses import replace
 from http import HTTPStatus
 
-from renderer.cluster.api import Api, ApiError, Object, core, jobsets
-from renderer.cluster.ledger import ALIVE, Entry, State, Store
-from renderer.cluster.objects import CONTENT_DIGEST
+from renderer.cluster.api import Api, ApiError, Object, core, deployments, jobsets
+from renderer.cluster.labels import JOBSET_LABEL, content_digest_of
+from renderer.cluster.ledger import ROUNDS, Entry, Store
+from renderer.runs import ALIVE, State
 
-JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
 MARGIN = 60
 """Seconds that pods get to end in, beyond their grace period, before a stop is left to the next one."""
 
-_ROUNDS = 20
 _GRACE = 30
 
 
@@ -23,11 +22,12 @@ class NotStoppedError(Exception):
 
 
 def stop(api: Api, store: Store, entry: Entry, reason: str, state: State = State.STOPPED) -> Entry:
-    """Stop a run and return its entry; one that has ended or was stopped before is returned as it is.
+    """Stop a run and return its entry; one that the ledger has as refused, stopped or failed is returned as it is.
 
-    `state` is what the entry of a run that has not started becomes. Raises ApiError and NotStoppedError.
+    A launched run whose JobSet has ended is deleted and becomes stopped too: who wants it kept must not ask. `state`
+    is what the entry of a run that has not started becomes. Raises ApiError, LedgerError and NotStoppedError.
     """
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         if entry.state is State.PENDING:
             changed = store.change(entry, state=state, reason=reason)
             if changed:
@@ -55,7 +55,7 @@ def delete_jobset(api: Api, entry: Entry, uid: str) -> None:
 def _delete_stray(api: Api, entry: Entry) -> None:
     """Delete a JobSet that was created but never recorded: nothing can release it any more."""
     found = api.get(jobsets(entry.namespace, entry.name))
-    if found and (found["metadata"].get("annotations") or {}).get(CONTENT_DIGEST) == entry.digest:
+    if found and content_digest_of(found) == entry.digest:
         delete_jobset(api, entry, found["metadata"]["uid"])
 
 
@@ -70,7 +70,7 @@ def _delete(api: Api, entry: Entry) -> None:
 
 def _delete_watcher(api: Api, entry: Entry) -> None:
     try:
-        api.delete(f"/apis/apps/v1/namespaces/{entry.namespace}/deployments/{entry.name}-hf")
+        api.delete(deployments(entry.namespace, f"{entry.name}-hf"))
     except ApiError as error:  # who may not delete one has never made one
         if error.status != HTTPStatus.FORBIDDEN:
             raise

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
-THREADS = 8
+_THREADS = 8
 
 
 def each[T, R](step: Callable[[T], R], items: Iterable[T]) -> list[R]:
     """Return what a step makes of every item, in their order; what a step raises ends it all."""
-    pool = ThreadPoolExecutor(THREADS)
+    pool = ThreadPoolExecutor(_THREADS)
     try:
         futures = [pool.submit(step, item) for item in items]
         for future in as_completed(futures):

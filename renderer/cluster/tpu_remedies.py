@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from renderer.accelerators import Slice
 from renderer.cluster.needs import ACCELERATOR_LABEL, TOPOLOGY_LABEL, TPU
@@ -19,25 +18,6 @@ _MACHINES = {
     "v5p": "ct5p-hightpu-4t",
     "v5e": "ct5lp-hightpu-4t",
 }
-
-
-class Shape(NamedTuple):
-    """What a topology is called and takes: on GKE, for xpk, and in Kueue. `quota` counts chips."""
-
-    name: str
-    chips: int
-    devices: int
-    hosts: int
-    machine: str
-    flavor: str
-    quota: int
-
-
-def shape(slice_: Slice) -> Shape:
-    """Return what a slice is called and takes."""
-    name = f"{slice_.accelerator.name}-{slice_.topology}"
-    machine, flavor = _MACHINES[slice_.accelerator.name], f"1x{_device_type(slice_)}"
-    return Shape(name, slice_.chips, slice_.devices, slice_.hosts, machine, flavor, slice_.chips)
 
 
 def _device_type(slice_: Slice) -> str:
@@ -91,7 +71,8 @@ def _reservations(cluster: Cluster, priority_class: str) -> list[str]:
 
 
 def _adapt(cluster: Cluster, slice_: Slice, reservations: list[str]) -> list[str]:
-    name = shape(slice_).name if slice_.accelerator.name == "tpu7x" else _device_type(slice_)
+    name = slice_.accelerator.name
+    name = f"{name}-{slice_.topology}" if name == "tpu7x" else _device_type(slice_)
     place = [f"--cluster={cluster.cluster}", f"--project={cluster.project}", f"--zone={cluster.zone}"]
     words = ["xpk", "cluster", "adapt", *place, f"--tpu-type={name}", "--num-slices=1"]
     if not reservations:
@@ -134,7 +115,7 @@ def _create(cluster: Cluster, slice_: Slice, policy: str, reservations: list[str
         f"--project={cluster.project}",
         f"--location={cluster.region}",
         f"--node-locations={cluster.zone}",
-        f"--machine-type={shape(slice_).machine}",
+        f"--machine-type={_MACHINES[slice_.accelerator.name]}",
         f"--num-nodes={slice_.hosts}",
         f"--placement-policy={policy}",
         *reserved,
@@ -157,11 +138,11 @@ def gcs_fuse(cluster: Cluster) -> str:
 
 def flavor_name(slice_: Slice, flavors: Mapping[str, Mapping[str, str]]) -> str:
     """Return the name of a slice's ResourceFlavor: xpk's, unless that is another topology of the same size."""
-    name = shape(slice_).flavor
-    return name if flavors.get(name, node_labels(slice_)) == node_labels(slice_) else f"{name}-{slice_.topology}"
+    name = f"1x{_device_type(slice_)}"
+    return name if flavors.get(name, _node_labels(slice_)) == _node_labels(slice_) else f"{name}-{slice_.topology}"
 
 
-def node_labels(slice_: Slice) -> dict[str, str]:
+def _node_labels(slice_: Slice) -> dict[str, str]:
     """Return the labels by which GKE's nodes of a slice are found."""
     return {ACCELERATOR_LABEL: slice_.accelerator.gke_label, TOPOLOGY_LABEL: slice_.topology}
 
@@ -220,6 +201,6 @@ def local_queue(name: str, namespace: str, queue: str, version: str) -> str:
 
 
 def _flavor(name: str, slice_: Slice, version: str) -> list[str]:
-    labels = [f"    {key}: {quote(value)}" for key, value in node_labels(slice_).items()]
+    labels = [f"    {key}: {quote(value)}" for key, value in _node_labels(slice_).items()]
     metadata = f"metadata: {{name: {quote(name)}}}"
     return [f"apiVersion: {version}", "kind: ResourceFlavor", metadata, "spec:", "  nodeLabels:", *labels]

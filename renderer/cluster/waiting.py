@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from renderer.cluster.api import Api, ApiError, Object
-from renderer.cluster.observe import condition
+from renderer.cluster.conditions import condition
 from renderer.manifests import HOLD_QUEUE
 
 _VISIBILITY = "/apis/visibility.kueue.x-k8s.io"
@@ -53,13 +53,13 @@ def places(api: Api, workloads: Iterable[Object]) -> dict[str, Place]:
 
 def _queues(workloads: Iterable[Object]) -> dict[tuple[str, str], list[Object]]:
     found: dict[tuple[str, str], list[Object]] = {}
-    for workload in filter(waits, workloads):
+    for workload in filter(_waits, workloads):
         key = (workload["metadata"]["namespace"], workload["spec"]["queueName"])
         found.setdefault(key, []).append(workload)
     return found
 
 
-def waits(workload: Object) -> bool:
+def _waits(workload: Object) -> bool:
     """Return whether a workload waits for its turn in a queue that exists."""
     spec = workload["spec"]
     if spec.get("queueName", "") in {"", HOLD_QUEUE} or spec.get("active") is False:

@@ -13,7 +13,7 @@ from renderer.cluster import apply_words
 from renderer.cluster.apply import ADOPT, LAUNCH_ALL, Request, Result, apply
 from renderer.cluster.history import History
 from renderer.commands.on_cluster import cluster
-from renderer.commands.options import say, say_json
+from renderer.commands.options import format_option, say, say_json
 from renderer.layers import ENVIRONMENTS
 
 
@@ -22,7 +22,7 @@ from renderer.layers import ENVIRONMENTS
 @click.option("--dry-run", is_flag=True, help="Plan and check everything, write nothing.")
 @click.option("--adopt", is_flag=True, help="First apply: record HEAD's runs as launched, create nothing.")
 @click.option("--launch-all", is_flag=True, help="First apply: launch every run of HEAD.")
-@click.option("--format", "form", type=click.Choice(["text", "json", "md"]), default="text", help="text, json or md.")
+@format_option("text", "json", "md")
 @click.pass_obj
 def command(app: App, environment: str, dry_run: bool, adopt: bool, launch_all: bool, form: str) -> int:
     """Launch and stop what the commits since the last apply ask for, each run exactly once.

@@ -8,11 +8,10 @@ import click
 
 from renderer.cli import OK, PROBLEMS, App
 from renderer.cluster.api import Api
-from renderer.cluster.cleanup import Leftover, Plan, delete, find, pool_commands, slices
-from renderer.cluster.observe import Seen, known
-from renderer.clusters import Clusters
+from renderer.cluster.cleanup import Leftover, delete, find, unused_pools
+from renderer.cluster.observe import Seen, runs
 from renderer.commands.on_cluster import agreed, cluster, environment_option, load_clusters, local, namespaces
-from renderer.commands.options import say
+from renderer.commands.options import counted, say
 from renderer.layers import ENVIRONMENTS
 
 
@@ -28,43 +27,33 @@ def command(app: App, environments: Sequence[str], yes: bool) -> int:
     clusters = load_clusters(app.root)
     with cluster() as api:
         environments = local(api, clusters, environments)
-        runs = _runs(api, app)
-        plan = find(api, runs, environments)
+        there = _runs(api, app)
+        plan = find(api, there, environments)
         if not plan.leftovers:
             say("nothing is left of ended runs")
             return OK
         say(*map(_line, plan.leftovers))
-        if not agreed(f"Delete {_count(len(plan.leftovers))}?", yes=yes):
+        if not agreed(f"Delete {counted(len(plan.leftovers), 'object')}?", yes=yes):
             return PROBLEMS
         now = plan.still(find(api, _runs(api, app), environments))  # a question may wait for hours
         done = []
         for leftover in delete(api, now):
             done.append(leftover)
             say(f"deleted {leftover.kind} {leftover.name}")
-    say(f"{_count(len(done))} deleted; the ledger keeps its entries")
-    say(*_pools(clusters, plan, runs))
+    say(f"{counted(len(done), 'object')} deleted; the ledger keeps its entries")
+    say(*_pools(unused_pools(clusters, plan, there)))
     return OK
 
 
 def _runs(api: Api, app: App) -> list[Seen]:
-    return known(api, ENVIRONMENTS, namespaces(app.root, ENVIRONMENTS))
+    return runs(api, ENVIRONMENTS, namespaces(app.root, ENVIRONMENTS))
 
 
 def _line(leftover: Leftover) -> str:
     return f"{leftover.kind} {leftover.name} in {leftover.namespace}: {leftover.why}"
 
 
-def _count(number: int) -> str:
-    return f"{number} object{'' if number == 1 else 's'}"
-
-
-def _pools(clusters: Clusters, plan: Plan, runs: Sequence[Seen]) -> list[str]:
-    """Return how to delete the node pools that these runs used and no run uses now."""
-    used = slices(run for run in runs if run not in plan.runs)
-    lines: list[str] = []
-    for cluster_ in {item.name: item for item in clusters.by_environment.values()}.values():
-        mine = [run for run in plan.runs if clusters.by_environment.get(run.environment) == cluster_]
-        lines += pool_commands(cluster_, [slice_ for slice_ in slices(mine) if slice_ not in used])
+def _pools(lines: Sequence[str]) -> list[str]:
     if not lines:
         return []
     head = "# Node pools that no run of the renderer uses now; if nothing else does, delete them:"

@@ -9,18 +9,19 @@ import click
 
 from renderer import compare, policy
 from renderer.cli import OK, App
-from renderer.commands.options import configured, say, say_json
+from renderer.commands.options import configured, format_option, say, say_json
 from renderer.layers import Repository
+from renderer.outputs import DAMAGED
 from renderer.pipeline import judge
 from renderer.problem import Problem, RefusedError, errors
-from renderer.rendered_run import DAMAGED, damaged, rendered_run
+from renderer.rendered_run import damaged, rendered_run
 from renderer.secrets import Secret, find
 
 
 @click.command("diff")
 @click.argument("old")
 @click.argument("new", required=False)
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="text or json.")
+@format_option("text", "json")
 @click.pass_obj
 def command(app: App, old: str, new: str | None, form: str) -> int:
     """Compare experiment OLD with NEW; with one argument, its files under rendered/ with what it renders to now.

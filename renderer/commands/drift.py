@@ -12,15 +12,15 @@ from renderer.cluster.api import Api
 from renderer.cluster.committed_runs import CommittedRuns
 from renderer.cluster.drift import Drift, Result, find
 from renderer.cluster.ledger import Store
-from renderer.cluster.observe import known
+from renderer.cluster.observe import runs
 from renderer.commands.on_cluster import cluster, environment_option, load_clusters, local, namespaces
-from renderer.commands.options import say, say_json
+from renderer.commands.options import counted, format_option, say, say_json
 from renderer.git import Git
 
 
 @click.command("drift")
 @environment_option
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="text or json.")
+@format_option("text", "json")
 @click.pass_obj
 def command(app: App, environments: Sequence[str], form: str) -> int:
     """Compare what lives in the cluster with the committed files it was launched from; change nothing.
@@ -31,7 +31,7 @@ def command(app: App, environments: Sequence[str], form: str) -> int:
     committed, clusters = CommittedRuns(Git(app.root)), load_clusters(app.root)
     with cluster() as api:
         environments = local(api, clusters, environments)
-        result = find(api, known(api, environments, namespaces(app.root, environments)), committed)
+        result = find(api, runs(api, environments, namespaces(app.root, environments)), committed)
         behind = list(_behind(api, environments, committed.head))
     if form == "json":
         say_json({"drift": _data(result.found), "unknown": _data(result.unknown), "notes": behind})
@@ -56,7 +56,7 @@ def _print(result: Result, notes: Iterable[str]) -> None:
     say(*(f"note: {note}" for note in notes))
     say(*(f"{drift.run}: {drift.about}: {drift.text}" for drift in result.found))
     say(*(f"not known: {drift.run}: {drift.text}" for drift in result.unknown))
-    runs = len({drift.run for drift in result.found})
-    compared = f"{result.compared} living run{'' if result.compared == 1 else 's'} compared"
-    differs = f"{runs} run{'' if runs == 1 else 's'} with drift" if runs else "no drift"
+    drifted = len({drift.run for drift in result.found})
+    compared = f"{counted(result.compared, 'living run')} compared"
+    differs = f"{counted(drifted, 'run')} with drift" if drifted else "no drift"
     say(f"{compared}, {differs}")

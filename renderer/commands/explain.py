@@ -8,7 +8,7 @@ import click
 
 from renderer.checks import credentials
 from renderer.cli import OK, App
-from renderer.commands.options import configured, say, say_json
+from renderer.commands.options import configured, format_option, say, say_json
 from renderer.configure import Configuration
 from renderer.keys import DEPLOY_KEYS, LAUNCH_KEYS
 from renderer.location import Location
@@ -20,7 +20,7 @@ from renderer.scalars import write
 @click.command("explain")
 @click.argument("experiment")
 @click.argument("key")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="text or json.")
+@format_option("text", "json")
 @click.pass_obj
 def command(app: App, experiment: str, key: str, form: str) -> int:
     """Print KEY's winning value in EXPERIMENT and everything it replaced, one assignment a line.

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from renderer.cli import OK, PROBLEMS, App
+from renderer.commands.options import format_option
 from renderer.layers import Repository
 from renderer.legacy import accept
 from renderer.legacy.check import Outcome, check
@@ -26,7 +27,7 @@ def command() -> None:
 
 @command.command("check")
 @click.argument("experiments", nargs=-1, metavar="[EXPERIMENT]...")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to print the outcome.")
+@format_option("text", "json")
 @click.option("--verbose", is_flag=True, help="List what is waived, too.")
 @click.pass_obj
 def check_command(app: App, experiments: tuple[str, ...], form: str, verbose: bool) -> int:

@@ -12,8 +12,9 @@ from renderer.cli import OK, App
 from renderer.layers import Repository
 from renderer.location import Location
 from renderer.names import sealed
+from renderer.outputs import DAMAGED
 from renderer.problem import refuse
-from renderer.rendered_run import DAMAGED, damaged, pod_scripts, rendered_run
+from renderer.rendered_run import damaged, pod_scripts, rendered_run
 
 
 @click.command("manifests")

@@ -12,7 +12,7 @@ import click
 
 from renderer import clusters as clusters_file
 from renderer import policy
-from renderer.cluster.api import Api, ApiError, NoClusterError, connect
+from renderer.cluster.api import Api, ApiError, NoClusterError, connect, identity
 from renderer.cluster.ledger import LedgerError
 from renderer.cluster.settings import verify_identity
 from renderer.clusters import Clusters
@@ -51,14 +51,9 @@ def cluster(retries: int = 8) -> Iterator[Api]:
             hint="set KUBECONFIG, or get the cluster's credentials",
         )
     except ApiError as error:
-        refuse("cluster-answer", CLUSTER, told(error))
+        refuse("cluster-answer", CLUSTER, str(error))
     except LedgerError as error:
         refuse("cluster-ledger", CLUSTER, str(error))
-
-
-def told(error: ApiError) -> str:
-    """Return the API server's refusal in words."""
-    return error.message or f"the API server answered {error.status} {error.reason}".rstrip()
 
 
 def namespaces(root: Path, environments: Iterable[str]) -> set[str]:
@@ -72,10 +67,9 @@ def local(api: Api, clusters: Clusters, environments: Sequence[str]) -> tuple[st
 
     Raises RefusedError if none is: another cluster is never touched, and tells nothing of their runs.
     """
-    found = api.get("/api/v1/namespaces/kube-system")
-    identity = found["metadata"]["uid"] if found else ""
+    found = identity(api)
     there = {name: clusters.by_environment.get(name) for name in environments}
-    here = tuple(name for name, cluster in there.items() if cluster is None or cluster.identity == identity)
+    here = tuple(name for name, cluster in there.items() if cluster is None or cluster.identity == found)
     for cluster_ in () if here else filter(None, there.values()):
         verify_identity(api, cluster_)
     return here
@@ -88,13 +82,6 @@ def load_clusters(root: Path) -> Clusters:
     if errors(problems):
         raise RefusedError(problems)
     return found
-
-
-def caller(api: Api) -> str:
-    """Return the name under which the API server knows us."""
-    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-    found = api.call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, review)
-    return str(found["status"]["userInfo"]["username"])
 
 
 def agreed(question: str, *, yes: bool) -> bool:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import click
 
 from renderer.configure import Configuration, Configurator
+from renderer.git import Git
 from renderer.layers import Repository
 from renderer.location import COMMAND_LINE
 from renderer.problem import Problem, RefusedError, errors, refuse, shown
@@ -38,6 +37,13 @@ def selectors(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def format_option(*choices: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option that says how to print: one of `choices`, the first where not given; arrives as `form`."""
+    return click.option(
+        "--format", "form", type=click.Choice(choices), default=choices[0], show_default=True, help="How to print it."
+    )
+
+
 def selector_nodes(given: dict[str, str | None]) -> dict[str, Node]:
     """Return the selectors that were given as nodes of `launch:`. Raises RefusedError for one that is not UTF-8."""
     nodes = {}
@@ -53,22 +59,15 @@ def selector_nodes(given: dict[str, str | None]) -> dict[str, Node]:
 
 def checkout_branch() -> str | None:
     """Return the branch of the current folder if it is a MaxText checkout, as the RFC fills an omitted --branch."""
-    top = _git("rev-parse", "--show-toplevel")
-    if top is None or not any((Path(top) / path).is_file() for path in _MAXTEXT_MARKS):
+    git = Git(Path.cwd())
+    top = git.top()
+    if top is None or not any((top / path).is_file() for path in _MAXTEXT_MARKS):
         return None
-    branch = _git("rev-parse", "--abbrev-ref", "HEAD")
-    return None if branch is None or branch == "HEAD" or not _is_utf8(branch) else branch
+    branch = git.branch()
+    return branch if branch and _is_utf8(branch) else None
 
 
 _MAXTEXT_MARKS = ("src/maxtext/configs/base.yml", "src/MaxText/configs/base.yml", "MaxText/configs/base.yml")
-
-
-def _git(*arguments: str) -> str | None:
-    try:
-        done = subprocess.run(["git", *arguments], capture_output=True, check=False)  # noqa: S603, S607
-    except OSError:
-        return None
-    return os.fsdecode(done.stdout.strip()) if done.returncode == 0 else None
 
 
 def _is_utf8(text: str) -> bool:
@@ -103,6 +102,11 @@ def say(*lines: str, err: bool = False, known: tuple[Secret, ...] = ()) -> None:
     """
     if lines:
         click.echo("\n".join(shown(line, known) for line in lines), err=err)
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with what it counts: "1 file", "2 files"."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def say_json(data: Any, *, known: tuple[Secret, ...] = ()) -> None:

@@ -15,11 +15,12 @@ from renderer.cluster.findings import Finding
 from renderer.cluster.needs import Needs, needs
 from renderer.cluster.preflight import check
 from renderer.commands.on_cluster import FEW, cluster, load_clusters
-from renderer.commands.options import say, say_json
+from renderer.commands.options import counted, format_option, say, say_json
 from renderer.layers import ENVIRONMENTS, Repository
+from renderer.outputs import DAMAGED
 from renderer.policy import Rules
 from renderer.problem import Problem, RefusedError, Severity, errors
-from renderer.rendered_run import DAMAGED, RenderedRun, damaged, rendered_run
+from renderer.rendered_run import RenderedRun, damaged, rendered_run
 from renderer.yaml_io import load
 
 _NAMED = 3
@@ -29,7 +30,7 @@ _NAMED = 3
 @click.command("preflight")
 @click.argument("experiments", nargs=-1, metavar="[EXPERIMENT]...")
 @click.option("--environment", type=click.Choice(ENVIRONMENTS), help="All rendered runs of this environment.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="text (default) or json.")
+@format_option("text", "json")
 @click.pass_obj
 def command(app: App, experiments: tuple[str, ...], environment: str | None, form: str) -> int:
     """Check that the cluster has what the rendered runs of EXPERIMENTs need, and print how to get what is missing.
@@ -112,8 +113,8 @@ def _as_data(facts: Facts, runs: list[_Run], found: dict[Finding, list[str]]) ->
 
 def _print(facts: Facts, runs: list[_Run], found: dict[Finding, list[str]]) -> None:
     failing = sum(finding.severity is Severity.ERROR for finding in found)
-    counts = f"{_count(failing, 'error')}, {_count(len(found) - failing, 'warning')}"
-    say(f"{_count(len(runs), 'run')}, as {facts.caller}: {counts}")
+    counts = f"{counted(failing, 'error')}, {counted(len(found) - failing, 'warning')}"
+    say(f"{counted(len(runs), 'run')}, as {facts.caller}: {counts}")
     for number, (finding, names) in enumerate(found.items(), 1):
         about = "" if len(names) == len(runs) else f" ({_some(names)})"
         say(f"{number:>3}  {finding.severity.value:<7}  {finding.what}{about}")
@@ -125,7 +126,3 @@ def _some(names: list[str]) -> str:
     """Return the first names, and how many there are besides."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

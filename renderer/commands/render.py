@@ -10,11 +10,12 @@ from typing import Any
 import click
 
 from renderer import integrity, rendered_tree, target
-from renderer.affected import affected, untracked
+from renderer.affected import affected, here
 from renderer.cli import OK, PROBLEMS, App
-from renderer.commands.options import find, say, show
-from renderer.layers import ENVIRONMENTS, Repository
+from renderer.commands.options import counted, find, say, show
+from renderer.layers import ENVIRONMENTS, Repository, rendered_folder, rendered_from
 from renderer.location import COMMAND_LINE
+from renderer.outputs import POD_SCRIPTS
 from renderer.pipeline import Batch, render_paths
 from renderer.problem import refuse
 from renderer.rendered_tree import Changes
@@ -25,8 +26,10 @@ from renderer.target import Target
 @click.command("render")
 @click.argument("experiments", nargs=-1, metavar="[EXPERIMENT]...")
 @click.option("--check", is_flag=True, help="Write nothing; fail if rendered/ is not what it should be.")
-@click.option("--digests", is_flag=True, help="With --check: only recompute the digests that the runs carry.")
-@click.option("--changed", is_flag=True, help="The arguments are changed files of any kind: render what they affect.")
+@click.option("--digests", is_flag=True, help="Like --check, but only recompute the digests that the runs carry.")
+@click.option(
+    "--changed", is_flag=True, help="The arguments are changed files: render what they affect. Exits 1 once it wrote."
+)
 @click.option("--refresh", is_flag=True, help="Render the named EXPERIMENTs anew, though their runs are frozen.")
 @click.option("--base", metavar="REF", help="The target branch; else the pull request's, else origin's default branch.")
 @click.pass_obj
@@ -40,9 +43,9 @@ def command(
     """
     repository = Repository(app.root)
     if sum((check and not digests, changed, refresh, digests)) > 1:
-        raise click.UsageError("--check, --check --digests, --changed and --refresh exclude each other")
+        raise click.UsageError("--check, --digests, --changed and --refresh exclude each other")
     if digests:
-        return _digests(repository, experiments, check)
+        return _digests(repository, experiments)
     if changed:
         return _changed(repository, experiments, base)
     if refresh and not experiments:
@@ -67,8 +70,9 @@ def command(
 
 
 def _table() -> Any:
-    """Return renderer.run_table, for who renders everything: one run is rendered faster than it is loaded."""
-    return importlib.import_module("renderer.run_table")
+    """Return renderer.commands.run_table, for who renders everything."""
+    # Not at the top: rich takes 60 ms to load, and a commit hook, which renders a run or two, has 250 in all.
+    return importlib.import_module("renderer.commands.run_table")
 
 
 def _changed(repository: Repository, names: Sequence[str], base: str | None) -> int:
@@ -86,8 +90,8 @@ def _changed(repository: Repository, names: Sequence[str], base: str | None) -> 
     if changes:
         say(f"{_written(changes)}: git add -A rendered, and commit again")
         return PROBLEMS
-    pods = ["rendered/_pod"] if folders else []
-    left = untracked(*(repository.root / folder for folder in (*folders, *pods)))
+    pods = [POD_SCRIPTS] if folders else []
+    left = here().untracked(*(repository.root / folder for folder in (*folders, *pods)))
     say(*(f"{repository.label(path)}: is not in the commit: git add -A rendered" for path in left))
     return PROBLEMS if left else OK
 
@@ -109,20 +113,20 @@ def _check(root: Path, batch: Batch, chosen: Target, folders: Sequence[str] | No
     problems = list(rendered_tree.inspect(root, _files(batch, chosen), folders, kept))
     show(problems)
     if problems:
-        say(f"{len(problems)} files under rendered/ are not what they should be", err=True)
+        say(f"{_are(len(problems), 'file')} not what renderer render writes", err=True)
         return PROBLEMS
     _frozen(batch, chosen)
-    say(f"{len(batch.results) + len(batch.frozen)} experiments are rendered and up to date")
+    say(f"{_are(len(batch.results) + len(batch.frozen), 'experiment')} rendered and up to date")
     return OK
 
 
-def _digests(repository: Repository, experiments: tuple[str, ...], check: bool) -> int:
-    if experiments or not check:
-        raise click.UsageError("--digests goes with --check, and looks at every run")
+def _digests(repository: Repository, experiments: tuple[str, ...]) -> int:
+    if experiments:
+        raise click.UsageError("--digests looks at every run: name no experiments")
     problems = integrity.check(repository)
     show(problems)
     if problems:
-        say(f"{len(problems)} digests are not those of the files", err=True)
+        say(f"{_are(len(problems), 'digest')} wrong", err=True)
         return PROBLEMS
     say("every digest is that of its files")
     return OK
@@ -130,9 +134,9 @@ def _digests(repository: Repository, experiments: tuple[str, ...], check: bool) 
 
 def _folders(batch: Batch) -> list[str]:
     """Return the folders that the named experiments own: in their environment, and in the one they may have left."""
-    units = [f"{result.rendered.run.model}/{result.configuration.name}" for result in batch.results]
-    units += [run.folder.split("/", 2)[2] for run in batch.frozen]
-    return [f"{rendered_tree.FOLDER}/{environment}/{unit}" for unit in units for environment in ENVIRONMENTS]
+    owned = [result.rendered.folder for result in batch.results] + [run.folder for run in batch.frozen]
+    units = [rendered_from(folder)[1:] for folder in owned]
+    return [rendered_folder(environment, *unit) for unit in units for environment in ENVIRONMENTS]
 
 
 def _frozen(batch: Batch, chosen: Target) -> None:
@@ -158,4 +162,8 @@ def _states(root: Path, batch: Batch, changes: Changes) -> dict[str, str]:
 
 
 def _written(changes: Changes) -> str:
-    return f"{len(changes.write)} files written, {len(changes.delete)} deleted"
+    return f"{counted(len(changes.write), 'file')} written, {len(changes.delete)} deleted"
+
+
+def _are(number: int, what: str) -> str:
+    return f"{counted(number, what)} {'is' if number == 1 else 'are'}"

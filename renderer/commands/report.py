@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from renderer.cli import OK, PROBLEMS, App
-from renderer.commands.options import say
+from renderer.commands.options import format_option, say
 from renderer.layers import is_file
 from renderer.location import COMMAND_LINE, Location
 from renderer.problem import refuse
@@ -26,7 +26,7 @@ from renderer.report.trees import Log
 @click.option("--head", metavar="REF", default="HEAD", show_default=True, help="The branch to merge.")
 @click.option("--ledger", "ledger_file", type=click.Path(path_type=Path), help="An exported ledger: what was launched.")
 @click.option("--from-json", "json_file", type=click.Path(path_type=Path), help="Take the report from this JSON file.")
-@click.option("--format", "form", type=click.Choice(["md", "html", "json"]), default="md", help="md, html or json.")
+@format_option("md", "html", "json")
 @click.option("--whole", default="", metavar="URL", help="Where the whole report is, for the last line of md.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write to this file.")
 @click.pass_obj

@@ -13,7 +13,8 @@ from rich.table import Table
 from renderer.cli import OK, PROBLEMS, App
 from renderer.commands.options import say
 from renderer.layers import Repository
-from renderer.rendered_run import DAMAGED, RenderedRun, damaged, pod_scripts, rendered_run
+from renderer.outputs import DAMAGED
+from renderer.rendered_run import RenderedRun, damaged, pod_scripts, rendered_run
 from renderer.secrets import mask
 from renderer.smoke import CPU_SIZE, Pod, lay_out, running
 from renderer.train_log import Step, first_error, parse_step

@@ -17,8 +17,8 @@ from renderer.cluster.api import Api, ApiError
 from renderer.cluster.named import every
 from renderer.cluster.observe import View, observe
 from renderer.cluster.status import Row, exported, rows
-from renderer.commands.on_cluster import FEW, cluster, environment_option, namespaces, told
-from renderer.commands.options import say, say_json
+from renderer.commands.on_cluster import FEW, cluster, environment_option, namespaces
+from renderer.commands.options import format_option, say, say_json
 from renderer.problem import shown
 
 _SECONDS = 5
@@ -30,7 +30,7 @@ _GAP = "   "
 @click.argument("names", metavar="[RUN|EXPERIMENT]...", nargs=-1)
 @environment_option
 @click.option("--watch", is_flag=True, help=f"Look again every {_SECONDS} seconds, until Ctrl-C.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="text or json.")
+@format_option("text", "json")
 @click.pass_obj
 def command(app: App, names: tuple[str, ...], environments: Sequence[str], watch: bool, form: str) -> int:
     """Show a row per run: its pods, restarts, last training step, and why it is not running.
@@ -72,7 +72,7 @@ def _watch(api: Api, app: App, names: Sequence[str], environments: Sequence[str]
             except ApiError as error:
                 if not error.passing:
                     raise
-                trouble = [f"{told(error)}; trying again"]
+                trouble = [f"{error}; trying again"]
             if console.is_terminal:
                 live.update(Text("\n".join(map(shown, [*trouble, *lines]))), refresh=True)
             else:

@@ -6,14 +6,16 @@ import click
 from rich.console import Console
 
 from renderer.cli import OK, PROBLEMS, App
-from renderer.cluster.ledger import ALIVE, Entry, State, Store
+from renderer.cluster.api import caller
+from renderer.cluster.ledger import Entry, Store
 from renderer.cluster.named import latest
-from renderer.cluster.observe import Seen, known
+from renderer.cluster.observe import Seen, runs
 from renderer.cluster.stop import NotStoppedError, stop
-from renderer.commands.on_cluster import CLUSTER, agreed, caller, cluster, load_clusters, local, namespaces
+from renderer.commands.on_cluster import CLUSTER, agreed, cluster, load_clusters, local, namespaces
 from renderer.commands.options import say
 from renderer.layers import ENVIRONMENTS
 from renderer.problem import refuse
+from renderer.runs import ALIVE, UNSTARTED
 
 
 @click.command("stop")
@@ -27,10 +29,10 @@ def command(app: App, name: str, yes: bool) -> int:
     """
     clusters = load_clusters(app.root)
     with cluster() as api:
-        run = latest(known(api, ENVIRONMENTS, namespaces(app.root, ENVIRONMENTS)), name, app.root)
+        run = latest(runs(api, ENVIRONMENTS, namespaces(app.root, ENVIRONMENTS)), name, app.root)
         entry = _entry(run)
         local(api, clusters, [entry.environment])
-        if entry.state not in {*ALIVE, State.PENDING} or run.ended:
+        if entry.state not in ALIVE | UNSTARTED or run.ended:
             say(f"{entry.name} does not run: {_state(run, entry)}")
             return OK
         say(*_meaning(entry), err=True)

@@ -9,7 +9,7 @@ import click
 from renderer import validation
 from renderer.affected import affected
 from renderer.cli import OK, PROBLEMS, App
-from renderer.commands.options import find, say, say_json
+from renderer.commands.options import find, format_option, say, say_json
 from renderer.layers import Repository
 from renderer.problem import Problem, RefusedError, errors
 from renderer.validation import Judged
@@ -20,7 +20,7 @@ LEVEL_2 = "MaxText's rules between keys are judged when it starts"
 @click.command("validate")
 @click.argument("experiments", nargs=-1, metavar="[EXPERIMENT]...")
 @click.option("--changed", is_flag=True, help="The arguments are changed files of any kind: check what they affect.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="text (default) or json.")
+@format_option("text", "json")
 @click.pass_obj
 def command(app: App, experiments: tuple[str, ...], changed: bool, form: str) -> int:
     """Check EXPERIMENTs; without any all of them, the presets, policy.yml and clusters.yml.

@@ -10,12 +10,12 @@ from renderer.configure import Configuration
 from renderer.derived import check as check_derived
 from renderer.layers import ExperimentFile
 from renderer.location import Location
+from renderer.outputs import DAMAGED
 from renderer.plan import LAUNCHES, Action, Effect
 from renderer.problem import Problem
 from renderer.report.data import Role
 from renderer.report.grouping import Group, Groups
 from renderer.report.reading import Reading
-from renderer.report.run_files import UNREADABLE
 from renderer.report.sources import Sources
 from renderer.report.values import Difference, differences, masked, origin, own, shown
 from renderer.run_spec import specify
@@ -74,7 +74,7 @@ class Explanation:
             return []
         try:
             return differences(old, new)
-        except UNREADABLE:
+        except DAMAGED:
             message = "its rendered files cannot be compared: they are not a run's"
             self.problems.append(Problem("rendered-edited", Location(run.file), "", message))
             return []
@@ -96,7 +96,7 @@ class Explanation:
         configuration, run = fresh
         try:
             rendered = outputs.render(run, unit[1]).files
-        except UNREADABLE:
+        except DAMAGED:
             return
         rows = self._differences(action.state, self._reading.merged.files(action.state), rendered)
         self._group(self.drift, rows, configuration, action.state)

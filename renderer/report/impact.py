@@ -12,10 +12,10 @@ from renderer.configure import Configuration
 from renderer.jobset import Names, jobset_yml, watcher_yml
 from renderer.location import Location
 from renderer.merge import Leaf
+from renderer.outputs import DAMAGED
 from renderer.problem import Problem
 from renderer.report.data import Impact, Role
 from renderer.report.grouping import Group, Groups
-from renderer.report.run_files import UNREADABLE
 from renderer.report.sources import Sources
 from renderer.report.values import differences, origin, shown
 from renderer.run_file import derive_json, run_yml
@@ -119,7 +119,7 @@ def _differences(
     keys = {edit.path for path in used for edit in edited[path]}
     try:
         found = differences(files, _anew(specified, run, files))
-    except UNREADABLE:
+    except DAMAGED:
         return _Invalid()
     return _Found(configuration, [(_covers(keys, path), (path, old, new)) for path, old, new in found])
 

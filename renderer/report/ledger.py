@@ -8,10 +8,10 @@ from typing import Any
 
 from renderer.location import Location
 from renderer.problem import refuse
-from renderer.runs import Ledger, Recorded, recorded
+from renderer.runs import Ledger, Recorded, State, recorded
 
 MAX_BYTES = 16 << 20
-_STATES = ("pending", "held", "launched", "refused", "stopped", "failed")
+_STATES = tuple(State)
 _TEXTS = ("name", "experiment", "environment", "state")
 
 

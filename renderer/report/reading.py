@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from renderer.committed import Reader, Unit, differing, folders, named, unit_of, wanted
 from renderer.git import Base
+from renderer.layers import RENDERED
 from renderer.plan import Action, plan
 from renderer.report.sources import experiments
 from renderer.report.trees import Log, Trees
@@ -70,7 +71,7 @@ def read(git: Log, base: Base, head: str, ledger: Ledger | None = None, source: 
 
 def _orphans(head: Snapshot, trees: Trees, units: Iterable[Unit]) -> list[str]:
     """Return a notice per rendered folder that no experiment of the merge names."""
-    owned = {f"rendered/{run.environment}/{run.file[12:-4]}" for run in head.runs}
-    present = {path.rpartition("/")[0] for path in trees.merged if path.startswith("rendered/")}
+    owned = {run.folder for run in head.runs}
+    present = {path.rpartition("/")[0] for path in trees.merged if path.startswith(f"{RENDERED}/")}
     found = sorted(folder for unit in units for folder in folders(unit) if folder in present - owned)
     return [f"{folder} is rendered, but no experiment renders it: run renderer render" for folder in found]

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pod.derivations import DerivationError, Override, Skipped, derive
-from renderer.accelerators import ACCELERATORS, Slice, find_slice
+from renderer.accelerators import Slice, slice_of_labels
+from renderer.outputs import DAMAGED
 from renderer.report.data import Size
+from renderer.run_text import ACCELERATOR, TOPOLOGY, value
 from renderer.schema import Snapshot
 from renderer.yaml_io import load
-
-UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
-"""What files that are no run's raise."""
-
-_LABEL = re.compile(rb'^ +cloud\.google\.com/gke-tpu-(accelerator|topology): "([^"\\]*)"$', re.MULTILINE)
 
 
 class MaxText:
@@ -54,13 +50,12 @@ class RunFiles:
 
 
 def parse(files: Mapping[str, bytes]) -> RunFiles:
-    """Return a run's files as data. Raises one of UNREADABLE if they are not a run's."""
+    """Return a run's files as data. Raises one of DAMAGED if they are not a run's."""
     maxtext, facts = load(files["run.yml"].decode()), json.loads(files["derive.json"])
     if not isinstance(maxtext, dict) or not isinstance(facts, dict):
         raise TypeError("run.yml and derive.json must be mappings")
-    labels = {match[1].decode(): match[2].decode() for match in _LABEL.finditer(files["jobset.yml"])}
-    names = (known.name for known in ACCELERATORS.values() if known.gke_label == labels.get("accelerator"))
-    return RunFiles(maxtext, facts, find_slice(next(names, ""), labels.get("topology", "")))
+    jobset = files["jobset.yml"]
+    return RunFiles(maxtext, facts, slice_of_labels(value(ACCELERATOR, jobset), value(TOPOLOGY, jobset)))
 
 
 def size(run: RunFiles, chips: int, known: MaxText, results: Iterable[bytes]) -> Size:
@@ -103,7 +98,7 @@ def _step_seconds(results: Iterable[bytes], chips: int) -> float | None:
         try:
             result = json.loads(data)
             seconds, on = float(result["step_seconds"]), result.get("chips", chips)
-        except UNREADABLE:
+        except DAMAGED:
             continue
         found = seconds if 0 < seconds < 1e6 and on == chips else found
     return found
@@ -115,5 +110,5 @@ def overrides(run: RunFiles, known: MaxText) -> list[Override | Skipped]:
     return derive(config, run.derive, model_file=known.model_file(run), defaults=known.defaults)
 
 
-NO_OVERRIDES = (DerivationError, *UNREADABLE)
+NO_OVERRIDES = (DerivationError, *DAMAGED)
 """What `overrides` raises for files that somebody edited by hand."""

@@ -8,11 +8,12 @@ from pod.derivations import Override
 from renderer.committed import Unit, unit_of
 from renderer.extensions import Schemas
 from renderer.location import COMMAND_LINE, Location
+from renderer.outputs import DAMAGED
 from renderer.plan import LAUNCHES, Action
 from renderer.problem import Problem
 from renderer.report.data import Row, Size
 from renderer.report.grouping import Arguments
-from renderer.report.run_files import NO_OVERRIDES, UNREADABLE, MaxText, RunFiles, overrides, parse, size
+from renderer.report.run_files import NO_OVERRIDES, MaxText, RunFiles, overrides, parse, size
 from renderer.report.values import masked, shown
 
 
@@ -36,7 +37,7 @@ class Sizing:
         try:
             run = parse(files)
             known = self._known(unit[0], run.version) if unit else None
-        except UNREADABLE:
+        except DAMAGED:
             return None
         if unit is None or known is None:
             return None

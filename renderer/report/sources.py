@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,14 +25,8 @@ def layers(git: Git, tree: Tree, units: Iterable[Unit]) -> Iterator[Sources]:
     """Put the presets, the datasets and these experiments of a commit into a folder for the time of the block."""
     wanted = {path: blob for path, blob in tree.items() if path.endswith(".yml") and not path.startswith(_NO_LAYERS)}
     wanted |= {path: tree[path] for path in map(experiment_path, units) if path in tree}
-    blobs = git.blobs(wanted.values())
-    with tempfile.TemporaryDirectory(prefix="renderer-report-") as folder:
-        for path, blob in wanted.items():
-            if ".." not in path.split("/"):
-                file = Path(folder, path)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(blobs[blob])
-        yield Sources(Path(folder))
+    with git.checked_out(wanted) as folder:
+        yield Sources(folder)
 
 
 @dataclass(frozen=True, slots=True)

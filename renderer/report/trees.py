@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from renderer.committed import Reader, Tree, Unit, experiment_path, folders, unit_of, wanted
-from renderer.git import Git
+from renderer.git import FOLDERS, Git
 
 MAX_PATHS = 500
 """More paths than these are not given to git one by one."""
@@ -70,8 +70,7 @@ class Log(Git):
 
     def trees(self, base: str, head: str) -> Trees:
         """Return the trees of two commits, compared from where the branch left the target, where git can tell."""
-        found = self._run("merge-base", base, head)
-        fork = found.decode().strip() if found else ""
+        fork = self.fork(base, head) or ""
         notices = () if fork else (_NO_FORK,)
         old, new = self.tree(base, "."), self.tree(head, ".")
         left = old if fork in {"", base} else self.tree(fork, ".")
@@ -86,7 +85,7 @@ class Log(Git):
         if not units:
             return History()
         paths = [path for unit in units for path in (experiment_path(unit), *folders(unit))]
-        scope = paths if len(paths) <= MAX_PATHS else ["experiments", "rendered"]
+        scope = paths if len(paths) <= MAX_PATHS else list(FOLDERS)
         words = ("-z", "--format=tformat:>", "--raw", "--no-abbrev", "--no-renames", "-m", "--first-parent")
         out = self._run("log", *words, "--reverse", "--relative", base, "--", *scope)
         if out is None:
@@ -99,7 +98,7 @@ class Log(Git):
             for run in Reader(tree, blobs).snapshot(touched).runs
             if run.name and not run.stopped
         )
-        return History(names, self._run("rev-parse", "--is-shallow-repository") != b"true\n")
+        return History(names, not self.shallow())
 
 
 def _states(out: bytes, units: Collection[Unit]) -> Iterator[tuple[Tree, set[Unit]]]:

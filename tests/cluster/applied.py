@@ -11,9 +11,10 @@ from typing import Any
 
 from renderer.cluster.api import Api, connect, jobsets
 from renderer.cluster.ledger import Entry, Store
-from tests.cluster.merges import MODEL, Merges, make_repository
+from tests.cluster.merges import Merges, make_repository
 from tests.cluster.sandbox import Sandbox
 from tests.content import Ran
+from tests.repository import MODEL
 
 POLICY = "environments:\n  test:\n    scale_from_zero: true\n  prod:\n    scale_from_zero: true\n"
 
@@ -33,9 +34,7 @@ class Applied:
     def write(self, name: str = "run", *, launch: Mapping[str, Any] | None = None, **maxtext: Any) -> None:
         """Write and render an experiment of one host in image mode."""
         given = {"chips": 4, "image": "maxtext-0.2.5", "branch": None, **(launch or {})}
-        path = self.merges.content.experiment(name, model=MODEL, launch=given, maxtext=maxtext)
-        ran = self.merges.content.run("render", str(path))
-        assert ran.code == 0, ran.err
+        self.merges.experiment(name, launch=given, maxtext=maxtext)
 
     def merge(self, name: str = "run", **given: Any) -> str:
         """Write an experiment and commit it."""
@@ -72,7 +71,7 @@ class Applied:
 
     def remove(self, name: str = "run") -> str:
         """Remove an experiment and its rendered files, and commit that."""
-        self.merges.git("rm", "--quiet", "-r", f"experiments/{MODEL}/{name}.yml", f"rendered/test/{MODEL}/{name}")
+        self.merges.remove(name)
         return self.merges.commit()
 
     def policy(self, text: str) -> str:

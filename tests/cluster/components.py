@@ -165,6 +165,7 @@ def controllers(site: Site) -> None:
         f"--tls-cert-file={site.certificate}",
         f"--tls-private-key-file={site.key}",
         "--controllers=*,-node-ipam-controller,-service-lb-controller,-node-route-controller",
+        "--node-monitor-grace-period=1h",  # kwok is late on a busy machine; a node is lost by its deletion
         "--kube-api-qps=1000",
         "--kube-api-burst=2000",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.cluster import plane
 from tests.cluster.build import CERTIFICATE, program
 from tests.cluster.control import control_namespace
 from tests.cluster.plane import GIVEN, ControlPlane
+from tests.cluster.rbac_site import Site, installed
 from tests.cluster.sandbox import Sandbox
 from tests.cluster.sandbox import sandbox as open_sandbox
 
@@ -59,6 +61,13 @@ def control(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def control_with_kueue(sandbox_with_kueue: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The same where Kueue is."""
     with control_namespace(sandbox_with_kueue.plane, monkeypatch) as found:
+        yield found
+
+
+@pytest.fixture
+def site(sandbox: Sandbox, control: str, tmp_path: Path) -> Iterator[Site]:
+    """The manifests of rbac/ as installed for the sandbox's namespace."""
+    with installed(sandbox, control, tmp_path) as found:
         yield found
 
 

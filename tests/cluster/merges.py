@@ -13,9 +13,9 @@ from pathlib import Path
 from renderer.yaml_io import load
 from tests.cluster.plane import ControlPlane
 from tests.content import SHIPPED, Content
+from tests.repository import MODEL, Repo
 
 CONTROL = "renderer-control"
-MODEL = "qwen3-0.6b"
 ENVIRONMENT = "test"
 APPLY = ("apply", "--environment", ENVIRONMENT)
 RENDERER = ("-m", "renderer")
@@ -23,14 +23,6 @@ HASTY = ("-m", "tests.cluster.hasty")
 """What to run Python with: the renderer, or one that waits for less and can be made wrong on purpose."""
 
 _HOSTS = {4: ("2x2x1", 1), 1024: ("8x8x16", 256)}
-_GIT = {
-    "GIT_AUTHOR_NAME": "a",
-    "GIT_AUTHOR_EMAIL": "a@example.com",
-    "GIT_COMMITTER_NAME": "a",
-    "GIT_COMMITTER_EMAIL": "a@example.com",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_SYSTEM": os.devnull,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +34,13 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Merges:
+class Merges(Repo):
     """The repository, whose runs live in `namespace` of the plane; `names` are the runs' object names by experiment."""
 
     plane: ControlPlane
-    content: Content
     namespace: str
     names: dict[str, str] = field(default_factory=dict)
     _seeds: Iterator[int] = field(default_factory=itertools.count)
-
-    def git(self, *arguments: str) -> str:
-        """Run git and return what it prints."""
-        command = ["git", "-C", str(self.content.root), *arguments]
-        return subprocess.run(command, env={**os.environ, **_GIT}, capture_output=True, text=True, check=True).stdout
-
-    def commit(self) -> str:
-        """Commit everything and return the commit."""
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--allow-empty", "--message", "merge")
-        return self.git("rev-parse", "HEAD").strip()
 
     def add(self, names: Iterable[str], *, chips: int = 4, launch: Mapping[str, str] | None = None) -> str:
         """Merge experiments, new or changed ones, each rendered with content of its own. Return the commit."""
@@ -148,9 +128,8 @@ def make_repository(
     identity = plane.api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"]
     clusters = (SHIPPED / "presets/clusters.yml").read_text()
     content.write("presets/clusters.yml", clusters.replace("00000000-0000-4000-8000-000000000002", identity))
-    merges = Merges(plane, content, namespace)
-    merges.git("init", "--quiet", "--initial-branch=main")
-    merges.commit()
+    merges = Merges(content, plane, namespace)
+    merges.init()
     return merges
 
 

@@ -10,8 +10,8 @@ import pytest
 from renderer.cluster.api import core, jobsets
 from renderer.cluster.ledger import State, Store
 from tests.cluster.applied import Applied, applying
-from tests.cluster.merges import MODEL
 from tests.cluster.sandbox import Sandbox
+from tests.repository import MODEL
 
 pytestmark = pytest.mark.cluster
 

@@ -13,7 +13,7 @@ import pytest
 from renderer.cluster.api import Api, ApiError, connect, jobsets
 from renderer.cluster.apply import Request, Result, apply
 from renderer.cluster.history import History
-from renderer.cluster.ledger import State, Store
+from renderer.cluster.ledger import GONE, State, Store
 from tests.cluster.applied import Applied, applying
 from tests.cluster.sandbox import Sandbox
 
@@ -94,23 +94,30 @@ def test_a_run_that_is_replaced_in_one_directory_is_gone_before_the_other_starts
     raise AssertionError("an apply never ended")
 
 
-def test_a_run_that_finished_before_its_launch_was_recorded_is_not_launched_again(applied: Applied) -> None:
+def test_a_run_that_was_held_and_is_gone_is_recorded_and_never_created_again(applied: Applied) -> None:
+    """It may have run to its end before its launch was recorded, or have been removed before it started."""
+    recorded = 0
     for count in range(MOST):
         applied.merge(f"run{count}")
         broke = break_off(applied, count)
-        for name in applied.started():
-            applied.sandbox.plane.api.delete(
-                f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{applied.sandbox.namespace}/jobsets/{name}"
-            )
-        already = {entry.name for entry in applied.store.entries() if entry.state is State.HELD}
+        held = {entry.name for entry in applied.store.entries() if entry.state is State.HELD}
+        gone = held | {entry.name for entry in applied.store.entries() if entry.state is State.LAUNCHED}
+        for name in gone & existing(applied):
+            applied.api.delete(jobsets(applied.sandbox.namespace, name))
         found = applied.apply()
-        assert len(found) <= 1
-        if found and found[0][0] == "recorded":
-            assert len(already) == 1
-            assert applied.started() == []
+        assert gone & existing(applied) == set(), count
+        assert {applied.entries()[name].state for name in gone} <= {State.LAUNCHED}
+        if held:
+            assert found == [("recorded", f"run{count}", GONE)], count
+        recorded += len(held)
         if not broke:
+            assert recorded > 1, "an apply that breaks off before and after the release"
             return
     raise AssertionError("an apply never ended")
+
+
+def existing(applied: Applied) -> set[str]:
+    return {item["metadata"]["name"] for item in applied.sandbox.jobsets()}
 
 
 def test_the_api_server_fails_for_one_run_only(applied: Applied) -> None:

@@ -11,8 +11,8 @@ from renderer.cluster.api import core, jobsets
 from renderer.cluster.ledger import State
 from renderer.names import object_name
 from tests.cluster.applied import Applied, applying
-from tests.cluster.merges import MODEL
 from tests.cluster.sandbox import Sandbox
+from tests.repository import MODEL
 
 pytestmark = pytest.mark.cluster
 

@@ -9,9 +9,9 @@ import pytest
 
 from renderer.cluster.api import core
 from tests.cluster.applied import applying
-from tests.cluster.merges import MODEL
 from tests.cluster.sandbox import Sandbox
 from tests.content import SHIPPED, Content
+from tests.repository import MODEL
 from tests.workflows.acting import Actions
 from tests.workflows.fake_github import NAME, Pull
 from tests.workflows.fake_server import serve

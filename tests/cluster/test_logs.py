@@ -11,7 +11,7 @@ import pytest
 
 from renderer.cluster.api import connect
 from renderer.cluster.logs import End, Line, Note, Patience, Target, follow, read
-from tests.cluster.api import ApiError, wait_for
+from tests.cluster.api import ApiError, jobsets, wait_for
 from tests.cluster.node_logs import NodeLogs, node_logs
 from tests.cluster.runs import variant
 from tests.cluster.sandbox import Sandbox
@@ -146,7 +146,7 @@ def test_a_run_that_is_stopped_ends_its_reader(sandbox: Sandbox, nodes: NodeLogs
     nodes.of(sandbox.pods(name)[0]).write("one")
     reader = Reader(target(sandbox, name)).start()
     reader.wait("one")
-    sandbox.plane.api.delete(f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{sandbox.namespace}/jobsets/{name}")
+    sandbox.plane.api.delete(jobsets(sandbox.namespace, name))
     assert reader.end() == End(f"{name} was stopped or removed")
 
 

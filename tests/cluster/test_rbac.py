@@ -1,98 +1,24 @@
-"""rbac/*.yml on a real API server: the identities can do their work, and nothing else, by asking and by trying."""
+"""rbac/*.yml on a real API server, by asking it and by single requests: the identities may do nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from renderer.cluster.api import Api, ApiError, Object, connect, core, jobsets
+from renderer.cluster.api import Api, ApiError, Object, core, jobsets
 from renderer.cluster.permissions import denied, of_control, of_runs
-from tests.cluster.merges import APPLY, MODEL, Merges
-from tests.cluster.node_logs import node_logs
-from tests.cluster.plane import ControlPlane
-from tests.cluster.sandbox import Sandbox
-from tests.cluster.sandbox import sandbox as open_sandbox
-from tests.content import SHIPPED, Content, Ran
+from tests.cluster.rbac_site import MANIFESTS, RBAC, Site
 
 pytestmark = pytest.mark.cluster
 
-MANIFESTS = Path(__file__).parents[2] / "rbac"
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
-ENVIRONMENT = "renderer/environment"
-IDENTITIES = ("apply", "read", "nobody")
 PATCH = "application/merge-patch+json"
 
 Rules = set[tuple[str, str, str]]
 """Group, resource and verb."""
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """The manifests as installed for `test`, with runs in the sandbox's namespace; `other` is somebody else's."""
-
-    sandbox: Sandbox
-    other: Sandbox
-    control: str
-    kubeconfigs: Mapping[str, Path]
-
-    def api(self, who: str, monkeypatch: pytest.MonkeyPatch) -> Api:
-        """Return the client that the commands use, as one of the identities; KUBECONFIG stays set."""
-        monkeypatch.setenv("KUBECONFIG", str(self.kubeconfigs[who]))
-        return connect()
-
-
-@pytest.fixture
-def site(control_plane: ControlPlane, sandbox: Sandbox, control: str, tmp_path: Path) -> Iterator[Site]:
-    with open_sandbox(control_plane) as other:
-        made = list(install(control_plane, {"default": sandbox.namespace, "renderer-control": control}))
-        kubeconfigs = {who: kubeconfig(control_plane, control, who, tmp_path) for who in IDENTITIES}
-        try:
-            yield Site(sandbox, other, control, kubeconfigs)
-        finally:
-            for path in made:
-                control_plane.api.delete(path)
-
-
-def install(plane: ControlPlane, namespaces: Mapping[str, str]) -> Iterator[str]:
-    """Create the manifests, without what is prod's, in namespaces of the test's own; yield what outlives these.
-
-    The subjects are service accounts here: each is the user system:serviceaccount:NAMESPACE:NAME.
-    """
-    control = namespaces["renderer-control"]
-    for who in ("apply", "read"):
-        for item in yaml.safe_load_all((MANIFESTS / f"{who}.yml").read_text()):
-            metadata, kind = item["metadata"], item["kind"].lower() + "s"
-            if kind == "namespaces" or metadata.get("labels", {}).get(ENVIRONMENT) == "prod":
-                continue
-            if "subjects" in item:
-                item["subjects"][0]["name"] = f"system:serviceaccount:{control}:{who}"
-            if item.get("roleRef", {}).get("kind") == "ClusterRole":
-                item["roleRef"]["name"] += f"-{control}"
-            if "namespace" in metadata:
-                metadata["namespace"] = namespaces[metadata["namespace"]]
-                plane.api.create(f"{RBAC}/namespaces/{metadata['namespace']}/{kind}", item)
-            else:
-                metadata["name"] += f"-{control}"
-                plane.api.create(f"{RBAC}/{kind}", item)
-                yield f"{RBAC}/{kind}/{metadata['name']}"
-
-
-def kubeconfig(plane: ControlPlane, namespace: str, who: str, folder: Path) -> Path:
-    """Make a service account and return a kubeconfig with its token."""
-    plane.api.create(core(namespace, "serviceaccounts"), {"metadata": {"name": who}})
-    path = f"{core(namespace, 'serviceaccounts', who)}/token"
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    data = yaml.safe_load(plane.kubeconfig.read_text())
-    data["users"][0]["user"] = {"token": plane.api.create(path, request)["status"]["token"]}
-    (folder / f"{who}.kubeconfig").write_text(yaml.safe_dump(data))
-    return folder / f"{who}.kubeconfig"
 
 
 def rules_of(api: Api, namespace: str) -> Rules:
@@ -290,118 +216,3 @@ def test_reading_changes_nothing(site: Site, theirs: None, monkeypatch: pytest.M
         assert answers(api, beyond_reading(site)) == {}
     with closing(site.api("apply", monkeypatch)) as api:
         assert len(answers(api, beyond_reading(site))) == len(beyond_reading(site))
-
-
-@pytest.fixture
-def merges(site: Site, tmp_path: Path) -> Merges:
-    """A repository whose runs of test may be in the sandbox's namespace; those of prod would be in another."""
-    content = Content(tmp_path / "repository")
-    identity = site.sandbox.plane.api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"]
-    clusters = (SHIPPED / "presets/clusters.yml").read_text()
-    for path, text in {
-        f"presets/{MODEL}/model.yml": (SHIPPED / f"presets/{MODEL}/model.yml").read_text(),
-        f"presets/{MODEL}/topology/4chips/4k.yml": TOPOLOGY,
-        f"presets/{MODEL}/environment/test.yml": PRESET.format(namespace=site.sandbox.namespace),
-        "presets/policy.yml": POLICY.format(test=site.sandbox.namespace, prod=site.other.namespace),
-        "presets/clusters.yml": clusters.replace("00000000-0000-4000-8000-000000000002", identity),
-    }.items():
-        content.write(path, text)
-    made = Merges(site.sandbox.plane, content, site.sandbox.namespace)
-    made.git("init", "--quiet", "--initial-branch=main")
-    made.commit()
-    return made
-
-
-TOPOLOGY = """\
-deploy:
-  TPU_TOPOLOGY: 2x2x1
-  COMPLETIONS: 1
-maxtext:
-  ici_fsdp_parallelism: 8
-  ici_data_parallelism: 1
-  ici_context_parallelism: 1
-  per_device_batch_size: 1
-  gradient_accumulation_steps: 1
-  max_target_length: 4096
-"""
-PRESET = """\
-deploy:
-  K8S_NAMESPACE: {namespace}
-  K8S_MAX_RESTARTS: 0
-  GCS_BUCKET: example-maxtext-test
-maxtext:
-  base_output_directory: gs://example-maxtext-test/runs
-  steps: 20
-  enable_checkpointing: false
-"""
-POLICY = """\
-environments:
-  test:
-    namespaces: [{test}]
-  prod:
-    namespaces: [{prod}]
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """The repository of runs, with a run in its first commit after the marker."""
-
-    site: Site
-    merges: Merges
-    name: str
-    monkeypatch: pytest.MonkeyPatch
-
-    def run(self, who: str, *words: str) -> Ran:
-        """Run the renderer as one of the identities."""
-        self.monkeypatch.setenv("KUBECONFIG", str(self.site.kubeconfigs[who]))
-        return self.merges.content.run(*words)
-
-    def well(self, who: str, *words: str) -> str:
-        """Run the renderer, which must do what it is asked, and return what it prints."""
-        ran = self.run(who, *words)
-        assert ran.code == 0, ran.out + ran.err
-        return ran.out
-
-    def launch(self) -> None:
-        """Apply the run, and wait until it is running."""
-        self.well("apply", *APPLY)
-        self.site.sandbox.wait_running(self.name, 1)
-
-
-@pytest.fixture
-def scene(site: Site, merges: Merges, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    site.sandbox.pool("2x2x1")
-    adopted = Scene(site, merges, "", monkeypatch)
-    adopted.well("apply", *APPLY, "--adopt")
-    merges.add(["one"])
-    return Scene(site, merges, merges.names["one"], monkeypatch)
-
-
-def test_apply_launches_stops_and_cleans_up(scene: Scene) -> None:
-    assert "0 errors" in scene.well("apply", "preflight", "--environment", "test")
-    assert scene.name in scene.well("apply", *APPLY, "--dry-run")
-    scene.launch()
-    assert "Launched" in scene.site.sandbox.events(scene.name)
-    scene.well("apply", "stop", scene.name, "--yes")
-    assert scene.site.sandbox.jobsets() == []
-    scene.well("apply", "cleanup", "--environment", "test", "--yes")
-    assert "nothing to do" in scene.well("apply", *APPLY)
-
-
-def test_reading_watches_a_run_and_cannot_stop_it(scene: Scene, tmp_path: Path) -> None:
-    sandbox = scene.site.sandbox
-    scene.launch()
-    assert scene.name in scene.well("read", "status", "--environment", "test")
-    with node_logs(sandbox, tmp_path) as nodes:
-        nodes.of(sandbox.pods(scene.name)[0]).write("completed step: 3")
-        assert "completed step: 3" in scene.well("read", "logs", scene.name)
-    scene.well("read", "drift", "--environment", "test")
-    assert scene.run("read", "stop", scene.name, "--yes").code == 1
-    assert len(sandbox.jobsets()) == 1
-
-
-def test_reading_can_plan_and_cannot_apply(scene: Scene) -> None:
-    assert scene.name in scene.well("read", *APPLY, "--dry-run")
-    assert scene.run("read", *APPLY).code == 1
-    assert scene.site.sandbox.jobsets() == []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.api import wait_for
+from tests.cluster.api import Object, wait_for
 from tests.cluster.merges import Merges, make_merges
 from tests.cluster.queues import add_queue
 from tests.cluster.sandbox import Sandbox
@@ -23,12 +25,12 @@ def test_a_run_from_merge_to_removal(sandbox: Sandbox, tmp_path: Path) -> None:
     assert len({pod["spec"]["nodeName"] for pod in old}) == HOSTS
 
     sandbox.end(old[17], 143, disrupted=True)
-    sandbox.wait_running(name, HOSTS, 300, not_among=old)
+    _wait_running(sandbox, name, old)
     assert _restarts(sandbox, name) == (1, 0), "maintenance does not use up restarts"
 
     old = sandbox.pods(name)
     sandbox.replace_node(old[200])
-    sandbox.wait_running(name, HOSTS, 300, not_among=old)
+    _wait_running(sandbox, name, old)
     assert _restarts(sandbox, name) == (2, 1), "the loss of a node does"
 
     for pod in sandbox.pods(name):
@@ -64,7 +66,7 @@ def test_with_quota_for_one_of_two_the_other_waits(sandbox_with_kueue: Sandbox, 
     assert sandbox.pods(second) == []
     for pod in sandbox.pods(first):
         sandbox.end(pod, 0)
-    sandbox.wait_running(second, HOSTS, 300)
+    _wait_running(sandbox, second)
 
 
 def _merges(sandbox: Sandbox, folder: Path, **deploy: object) -> Merges:
@@ -80,8 +82,23 @@ def _launch(merges: Merges, sandbox: Sandbox, experiment: str) -> str:
     ended = merges.apply()
     assert ended.code == 0, ended.text
     name = merges.names[experiment]
-    sandbox.wait_running(name, HOSTS, 300)
+    _wait_running(sandbox, name)
     return name
+
+
+def _wait_running(sandbox: Sandbox, name: str, old: Sequence[Object] = ()) -> None:
+    """Wait until all hosts run, in other pods than `old`; where they do not, tell what is there instead."""
+    try:
+        sandbox.wait_running(name, HOSTS, 300, not_among=list(old))
+    except AssertionError as error:
+        uids = {pod["metadata"]["uid"] for pod in old}
+        pods = Counter(
+            (pod["status"]["phase"], pod["metadata"]["uid"] in uids, bool(pod["spec"].get("nodeName")))
+            for pod in sandbox.pods(name)
+        )
+        error.add_note(f"pods by phase, old, on a node: {dict(pods)}\nJobSet: {sandbox.jobset(name)['status']}")
+        error.add_note(f"Jobs: {[job['status'] for job in sandbox.jobs()]}\nevents: {sorted(sandbox.events(name))}")
+        raise
 
 
 def _restarts(sandbox: Sandbox, name: str) -> tuple[int, int]:

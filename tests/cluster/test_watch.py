@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import merges as repositories
-from tests.cluster.api import Object, core, wait_for
-from tests.cluster.merges import MODEL, Merges, make_merges
+from tests.cluster.api import Object, core, jobsets, wait_for
+from tests.cluster.merges import Merges, make_merges
 from tests.cluster.node_logs import node_logs
 from tests.cluster.queues import add_queue
 from tests.cluster.runs import variant
 from tests.cluster.sandbox import Sandbox
 from tests.content import Ran
+from tests.repository import MODEL
 
 pytestmark = pytest.mark.cluster
 
@@ -127,7 +128,7 @@ def test_the_report_reads_what_status_prints(watched: Watched, tmp_path: Path) -
     run = watched.running("first")
     ledger = tmp_path / "ledger.json"
     ledger.write_text(watched.run("status", "--format", "json").out)
-    base = watched.merges.git("rev-parse", "HEAD").strip()
+    base = watched.merges.git("rev-parse", "HEAD")
     watched.merges.content.edit(f"experiments/{MODEL}/first.yml", '"image"', '"state": "stopped"\n  "image"')
     watched.merges.commit()
     report = watched.run("report", "--base", base, "--ledger", str(ledger))
@@ -245,12 +246,10 @@ def test_what_was_applied_is_no_drift_and_each_change_is(watched: Watched) -> No
 
 def test_a_vanished_run_and_an_unstopped_one_are_drift(watched: Watched) -> None:
     first, second = watched.running("first"), watched.running("second")
-    watched.sandbox.plane.api.delete(
-        f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{watched.sandbox.namespace}/jobsets/{first}"
-    )
+    watched.sandbox.plane.api.delete(jobsets(watched.sandbox.namespace, first))
     wait_for("its end", lambda: len(watched.sandbox.jobsets()) == 1)
     watched.merges.content.edit(f"experiments/{MODEL}/second.yml", '"image"', '"state": "stopped"\n  "image"')
-    marker = watched.merges.git("rev-parse", "--short=8", "HEAD").strip()
+    marker = watched.merges.git("rev-parse", "--short=8", "HEAD")
     head = watched.merges.commit()
     ran = watched.run("drift")
     assert (ran.code, ran.out.splitlines()) == (

@@ -2,61 +2,34 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from content import Content, make_content
 
 from renderer.cluster.history import History
 from renderer.cluster.ledger import Entry, State
 from renderer.committed import Reader, unit_of, wanted
 from renderer.runs import Committed
-
-MODEL = "qwen3-0.6b"
-_GIT = {
-    "GIT_AUTHOR_NAME": "a",
-    "GIT_AUTHOR_EMAIL": "a@example.com",
-    "GIT_COMMITTER_NAME": "a",
-    "GIT_COMMITTER_EMAIL": "a@example.com",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_SYSTEM": os.devnull,
-}
+from tests.content import make_content
+from tests.repository import MODEL, Repo
 
 
 @dataclass(frozen=True, slots=True)
-class CommittedRepo:
+class CommittedRepo(Repo):
     """A git repository with presets, and experiments as a test commits them."""
-
-    content: Content
 
     @property
     def history(self) -> History:
         return History(self.content.root)
 
-    def git(self, *arguments: str) -> str:
-        command = ["git", "-C", str(self.content.root), *arguments]
-        return subprocess.run(command, env={**os.environ, **_GIT}, capture_output=True, text=True, check=True).stdout
-
-    def commit(self, message: str = "change") -> str:
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--allow-empty", "--message", message)
-        return self.git("rev-parse", "HEAD").strip()
-
     def merge(self, name: str = "run", message: str = "change", **given: Any) -> str:
         """Write and render an experiment, and commit."""
-        self.write(name, **given)
+        self.experiment(name, **given)
         return self.commit(message)
 
-    def write(self, name: str = "run", **given: Any) -> None:
-        path = self.content.experiment(name, model=MODEL, **given)
-        ran = self.content.run("render", str(path))
-        assert ran.code == 0, ran.err
-
-    def remove(self, name: str = "run") -> str:
-        self.git("rm", "--quiet", "-r", f"experiments/{MODEL}/{name}.yml", f"rendered/test/{MODEL}/{name}")
+    def unmerge(self, name: str = "run") -> str:
+        """Remove an experiment with its rendered files, and commit."""
+        self.remove(name)
         return self.commit()
 
     def reader(self, commit: str) -> Reader:
@@ -79,6 +52,5 @@ class CommittedRepo:
 
 def make_committed_repo(root: Path) -> CommittedRepo:
     repo = CommittedRepo(make_content(root))
-    repo.git("init", "--quiet", "--initial-branch=main")
-    repo.commit()
+    repo.init()
     return repo

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from committed_repo import CommittedRepo, make_committed_repo
+
+from tests.cluster_unit.committed_repo import CommittedRepo, make_committed_repo
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 from renderer.cluster.facts import Claim, Control, Facts, Namespace
 from renderer.cluster.findings import Finding
 from renderer.cluster.kueue import ClusterQueue, Kueue, Quota
-from renderer.cluster.needs import ACCELERATOR_LABEL, TOPOLOGY_LABEL, Needs, Secret
+from renderer.cluster.needs import ACCELERATOR_LABEL, TOPOLOGY_LABEL, Needs, SecretKey
 from renderer.cluster.permissions import Permission, Unknown
 from renderer.cluster.preflight import check
 from renderer.clusters import Cluster
@@ -37,7 +37,7 @@ RUN = Needs(
     claims=("data",),
     gcs_fuse=True,
     bucket="b",
-    secrets=(Secret("token", "GITHUB_TOKEN", required=False),),
+    secrets=(SecretKey("token", "GITHUB_TOKEN", required=False),),
     queue="tpu",
     priority_class="high",
     service_accounts=("trainer", "hf-watcher"),

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from cluster_unit.seen import ended, entry, jobset, seen
+import pytest
 
 from renderer.accelerators import find_slice
 from renderer.cluster.api import Api, Object
-from renderer.cluster.cleanup import find, pool_commands
+from renderer.cluster.cleanup import Leftover, Plan, _pool_commands, delete, find
 from renderer.cluster.ledger import State
 from renderer.cluster.observe import Seen
 from renderer.clusters import Cluster
 from renderer.location import Location
+from tests.cluster_unit.seen import ended, entry, jobset, seen
 
 SCRIPTS = {"bootstrap.sh": "set -e\n"}
 
@@ -104,9 +105,52 @@ def test_node_pools_are_named_as_clusters_yml_says_and_are_regional() -> None:
     cluster = Cluster(
         "c", "project", "us-central1", "zone", "tpu-prod", "", "{accelerator}-{topology}", {}, Location("")
     )
-    assert "\n".join(pool_commands(cluster, [found])) == (
+    assert "\n".join(_pool_commands(cluster, [found])) == (
         "gcloud container node-pools delete tpu7x-4x4x4 \\\n"
         "  --cluster=tpu-prod \\\n  --region=us-central1 \\\n  --project=project \\\n  --quiet\n"
         "gcloud container node-pools list --cluster=tpu-prod --region=us-central1 --project=project"
     )
-    assert pool_commands(cluster, []) == []
+    assert _pool_commands(cluster, []) == []
+
+
+def leftover(name: str, uid: str = "1") -> Leftover:
+    return Leftover("ConfigMap", "ns", name, uid, "the run has finished")
+
+
+def test_only_what_was_agreed_to_and_is_left_over_still_is_deleted() -> None:
+    old, new = seen(entry("old")), seen(entry("new"))
+    agreed = Plan((leftover("run-old"), leftover("run-again"), leftover("run-gone")), (old,))
+    later = Plan((leftover("run-old"), leftover("run-again", uid="2"), leftover("run-new")), (new, old))
+    assert agreed.still(later) == Plan((leftover("run-old"),), (old,))
+
+
+class Recorder(Namespace):
+    """One that deletes everything, and keeps what is written to the ledger."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.written: list[Object] = []
+
+    def replace(self, _path: str, body: Object) -> Object:
+        self.written.append(body["data"])
+        return {**body, "metadata": {**body["metadata"], "resourceVersion": "2"}}
+
+    def delete(self, _path: str, **_given: str) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "reason"),
+    [
+        ("Completed", "launched", "is over since 2026-11-29T11:00:00Z: finished"),
+        ("Failed", "failed", "is over since 2026-11-29T11:00:00Z: failed: no more restarts"),
+    ],
+)
+def test_how_a_run_ended_is_recorded_before_its_jobset_goes(kind: str, state: str, reason: str) -> None:
+    over = seen(entry(version="1"), jobset(ended=ended(kind, "no more restarts")))
+    api = Recorder()
+    assert list(delete(cast("Api", api), Plan((leftover("run-old"),), (over,)))) == [leftover("run-old")]
+    assert [(data["state"], data["reason"]) for data in api.written] == [(state, reason)]
+    assert left(Namespace({"run-run-64c-11111111": {}}), seen(entry(state=State(state), reason=reason))) == [
+        f"ConfigMap run-run-64c-11111111: the run {'has failed' if state == 'failed' else 'has finished'}"
+    ]

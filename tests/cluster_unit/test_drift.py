@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
-from cluster_unit.seen import ended, entry, jobset, seen
 
 from renderer.cluster.api import Api, Object
 from renderer.cluster.committed_runs import CommittedRuns
@@ -16,6 +15,7 @@ from renderer.cluster.ledger import State
 from renderer.cluster.objects import Objects
 from renderer.cluster.observe import Seen
 from renderer.runs import Committed
+from tests.cluster_unit.seen import ended, entry, jobset, seen
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)  # two hours after the launch
 EXPERIMENT = Committed("m/run", "experiments/m/run.yml", "test")

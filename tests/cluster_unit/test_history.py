@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from committed_repo import MODEL, CommittedRepo
+
+from tests.cluster_unit.committed_repo import CommittedRepo
+from tests.repository import MODEL
 
 
 def test_commits_are_those_after_a_base_the_newest_first(repo: CommittedRepo) -> None:
@@ -60,7 +62,7 @@ def test_the_file_that_was_edited_by_hand_is_found(repo: CommittedRepo, file: st
 
 
 def test_without_a_whole_commit_every_file_may_be_the_edited_one(repo: CommittedRepo) -> None:
-    repo.write()
+    repo.experiment()
     folder = f"rendered/test/{MODEL}/run"
     path = repo.content.root / folder / "run.yml"
     path.write_text(path.read_text().replace("steps: 20", "steps: 21"))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cluster_unit.log_server import BROKEN, OPEN, Recorded, serving
-from cluster_unit.seen import pod
 
 from renderer.cluster.api import ApiError, connect
 from renderer.cluster.logs import End, Line, Note, Patience, Target, follow, read
+from tests.cluster_unit.log_server import BROKEN, OPEN, Recorded, serving
+from tests.cluster_unit.seen import pod
 
 PATIENCE = Patience(poll=0.01, quiet=0.3, longest=0.02)
 TARGET = Target("ns", "run", "u")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cluster_unit.seen import entry, jobset, seen
 
 from renderer.cluster.named import every, latest
 from renderer.problem import RefusedError
+from tests.cluster_unit.seen import entry, jobset, seen
 
 ROOT = Path("/content")
 FIRST = seen(entry("run-64c-11111111", created="2026-11-01T00:00:00Z"))

@@ -6,13 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from committed_repo import MODEL, CommittedRepo
+import yaml
 
 from renderer.cluster.needs import QUEUE_LABEL
 from renderer.cluster.objects import Objects, objects, read_runs
-from renderer.manifests import HOLD_QUEUE
+from renderer.manifests import HOLD_QUEUE, stream
 from renderer.problem import RefusedError
 from renderer.runs import Committed
+from tests.cluster_unit.committed_repo import CommittedRepo
+from tests.repository import MODEL
 
 FOLDER = f"rendered/test/{MODEL}/run"
 
@@ -53,6 +55,13 @@ def test_a_held_jobset_is_suspended_and_with_kueue_in_a_queue_that_does_not_exis
     assert (queued["spec"]["suspend"], queued["metadata"]["labels"][QUEUE_LABEL]) == (True, HOLD_QUEUE)
     assert "suspend" not in read_.jobset["spec"]
     assert QUEUE_LABEL not in read_.jobset["metadata"]["labels"]
+
+
+def test_the_stream_for_kubectl_holds_the_same_objects(files: Files) -> None:
+    read_ = read(files)
+    scripts = {path.rpartition("/")[2]: data for path, data in files[2].items()}
+    found = list(yaml.safe_load_all(stream(files[1], scripts)))
+    assert found == [read_.pod_config_map, read_.run_config_map, read_.held(kueue=True)]
 
 
 def refusal(files: Files) -> str:

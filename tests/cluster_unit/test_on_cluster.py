@@ -9,7 +9,7 @@ import click
 import pytest
 
 from renderer.cluster.api import ApiError
-from renderer.commands.on_cluster import agreed, told
+from renderer.commands.on_cluster import agreed
 
 
 class Terminal(io.StringIO):
@@ -37,5 +37,5 @@ def test_nobody_can_be_asked_without_a_terminal(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_refusal_without_words_gives_its_number() -> None:
-    assert told(ApiError(403, "Forbidden", "")) == "the API server answered 403 Forbidden"
-    assert told(ApiError(403, "Forbidden", "you may not")) == "you may not"
+    assert str(ApiError(403, "Forbidden", "")) == "the API server answered 403 Forbidden"
+    assert str(ApiError(403, "Forbidden", "you may not")) == "you may not"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from renderer.cluster.lease import directory
+from renderer.names import output_directory
 
 
 @pytest.mark.parametrize(
@@ -15,8 +15,10 @@ from renderer.cluster.lease import directory
         ("gs://b//runs//", "mine/", "gs://b/runs/mine"),
         ("/models/runs", "mine", "/models/runs/mine"),
         ("gs://b", "", "gs://b"),
+        ("gs://b/./runs/../runs", "mine", "gs://b/runs/mine"),
+        ("runs", "mine", "runs/mine"),
         ("", "mine", ""),
     ],
 )
 def test_one_directory_has_one_spelling(base: str, run_name: str, found: str) -> None:
-    assert directory(base, run_name) == found
+    assert output_directory(base, run_name) == found

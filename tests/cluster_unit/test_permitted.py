@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from content import SHIPPED
 
 from renderer.cluster.objects import Objects, objects
 from renderer.cluster.permitted import forbidden
@@ -13,8 +12,9 @@ from renderer.layers import Repository
 from renderer.outputs import RUN_FILES
 from renderer.policy import Rules, load
 from renderer.problem import Problem
-from renderer.run_text import CONTENT_DIGEST, NAME, value
+from renderer.run_text import CONTENT_DIGEST, EXPERIMENT_DIGEST, NAME, value
 from renderer.runs import Committed
+from tests.content import SHIPPED
 
 PROD = "rendered/prod/ling3-flash/lr3e4-fineweb"
 TEST = "rendered/test/qwen3-0.6b/smoke-64"
@@ -25,7 +25,8 @@ def shipped(folder: str) -> Objects:
     files = {name: (SHIPPED / folder / name).read_bytes() for name in RUN_FILES if (SHIPPED / folder / name).is_file()}
     pod = {path.relative_to(SHIPPED).as_posix(): path.read_bytes() for path in SHIPPED.glob("rendered/_pod/*/*")}
     jobset, environment = files["jobset.yml"], folder.split("/")[1]
-    about = {"name": value(NAME, jobset), "content": value(CONTENT_DIGEST, jobset)}
+    own, content = value(EXPERIMENT_DIGEST, jobset), value(CONTENT_DIGEST, jobset)
+    about = {"name": value(NAME, jobset), "content": content, "own": own}
     return objects(Committed("m/run", "experiments/m/run.yml", environment, **about), folder, files, pod)
 
 
@@ -56,7 +57,7 @@ def test_shipped_runs_are_permitted() -> None:
             Rules(image_form="digest"),
             [
                 "registry.example.com/ling3/maxtext-tpu-pretrain:main-abc1234-20260609 is no digest: "
-                "prod takes digests only"
+                "prod takes registry.example.com/ling3/maxtext-tpu-pretrain@sha256:... only"
             ],
         ),
         (Rules(image_form="tag"), []),

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Any, cast
 
 import pytest
-from committed_repo import MODEL, CommittedRepo
 
 from renderer.cluster import planning
 from renderer.cluster.api import Api
 from renderer.cluster.ledger import Entry, State
 from renderer.cluster.planning import Work, work
+from tests.cluster_unit.committed_repo import CommittedRepo
+from tests.repository import MODEL
 
 NO_API = cast(Api, None)
 """The cluster is asked only whether launched runs live: see `living`."""
@@ -87,7 +88,7 @@ def test_a_run_that_was_not_started_and_is_not_wanted_any_more_is_swept(repo: Co
 
 def test_a_run_of_neither_commit_is_swept(repo: CommittedRepo) -> None:
     entry = repo.entry(repo.merge(), State.PENDING)
-    head = repo.remove()
+    head = repo.unmerge()
     (sweep,) = plan(repo, [entry], head, head).swept
     assert (sweep.entry, sweep.reason) == (entry, "no longer wanted by the applied commit")
 
@@ -123,7 +124,7 @@ def test_the_marker_s_own_commit_again_tries_refused_runs_again(repo: CommittedR
 def test_a_finished_run_is_not_stopped(repo: CommittedRepo, living: Living) -> None:
     old = repo.merge()
     entry = repo.entry(old, State.LAUNCHED)
-    head = repo.remove()
+    head = repo.unmerge()
     living([entry])
     assert told(plan(repo, [entry], old, head)) == [("stop", "run.yml", "its file was removed")]
     living([])
@@ -146,7 +147,7 @@ def test_a_run_that_was_launched_before_the_marker_moved_is_planned_from_its_com
     changed = repo.merge(maxtext={"steps": 7})
     launch, stop = plan(repo, [entry], marker, changed).actions
     assert (launch.effect, stop.effect, stop.run, stop.then) == ("launch", "stop", entry.name, launch.run)
-    assert told(plan(repo, [entry], marker, repo.remove())) == [("stop", "run.yml", "its file was removed")]
+    assert told(plan(repo, [entry], marker, repo.unmerge())) == [("stop", "run.yml", "its file was removed")]
 
 
 def test_of_two_commits_after_the_marker_the_newest_counts(repo: CommittedRepo, living: Living) -> None:
@@ -155,7 +156,7 @@ def test_of_two_commits_after_the_marker_the_newest_counts(repo: CommittedRepo, 
     second = repo.entry(repo.merge(launch={"supersede": "keep"}, maxtext={"steps": 7}), State.LAUNCHED)
     living([first, second])
     assert plan(repo, [first, second], marker, repo.commit("docs")).empty
-    todo = plan(repo, [second, first], marker, repo.remove())
+    todo = plan(repo, [second, first], marker, repo.unmerge())
     assert [action.run for action in todo.actions] == [second.name, first.name]
 
 
@@ -168,7 +169,7 @@ def test_what_a_newer_commit_launched_is_left_alone(repo: CommittedRepo, living:
         living([entry])
         todo = plan(repo, [entry], marker, older)
         assert (todo.actions, todo.swept, todo.empty) == ((), (), False)
-        assert todo.barred == {
+        assert todo.blocked == {
             f"{MODEL}/run": f"{entry.name} was recorded from commit {newer[:12]}, which is no ancestor of "
             f"{older[:12]}: apply the newest commit, or stop that run"
         }

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 import yaml
-from content import SHIPPED
-from ready_cluster import IDENTITY, RUN, facts, judge, namespace, said, unknown
 
 from renderer.cluster.facts import Claim, Control, Facts
-from renderer.cluster.needs import Secret
+from renderer.cluster.needs import SecretKey
 from renderer.cluster.permissions import of_control, of_runs
 from renderer.policy import Rules
+from tests.cluster_unit.ready_cluster import IDENTITY, RUN, facts, judge, namespace, said, unknown
+from tests.content import SHIPPED
 
 NODES = "nodes of tpu7x 4x4x8"
 
@@ -195,7 +195,7 @@ def test_a_claim_whose_class_waits_for_a_pod_is_no_error() -> None:
     ],
 )
 def test_only_a_required_secret_is_an_error(required: bool, what: str) -> None:
-    (finding,) = judge(facts(), secrets=(Secret("s", "KEY", required),))
+    (finding,) = judge(facts(), secrets=(SecretKey("s", "KEY", required),))
     assert said([finding]) == [what]
     assert finding.remedy == (
         "# In bash: asks for the value.\n"

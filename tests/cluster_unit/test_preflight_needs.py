@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from content import SHIPPED
-from ready_cluster import CLUSTER, facts, namespace, said
 
-from renderer.cluster.needs import ACCELERATOR_LABEL, TOPOLOGY_LABEL, Needs, Secret, needs
+from renderer.cluster.needs import ACCELERATOR_LABEL, TOPOLOGY_LABEL, Needs, SecretKey, needs
 from renderer.cluster.preflight import check
+from renderer.outputs import DAMAGED
 from renderer.policy import Rules
-from renderer.rendered_run import DAMAGED
 from renderer.yaml_io import load
+from tests.cluster_unit.ready_cluster import CLUSTER, facts, namespace, said
+from tests.content import SHIPPED
 
 RENDERED = sorted((SHIPPED / "rendered").glob("*/*/*/jobset.yml"))
 
@@ -57,7 +57,7 @@ def test_a_run_with_everything() -> None:
         claims=("data",),
         gcs_fuse=True,
         bucket="b",
-        secrets=(Secret("s", "TOKEN", required=False), Secret("t", "k", required=True)),
+        secrets=(SecretKey("s", "TOKEN", required=False), SecretKey("t", "k", required=True)),
         queue="q",
         priority_class="high",
         service_accounts=("trainer", "w"),

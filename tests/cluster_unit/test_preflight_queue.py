@@ -6,9 +6,21 @@ import dataclasses
 from typing import Any
 
 import pytest
-from ready_cluster import FLAVOR, KUEUE, QUEUE, QUOTA, RUN, facts, judge, kueue, namespace, said, unknown
 
 from renderer.cluster.kueue import ClusterQueue, Kueue, fitting
+from tests.cluster_unit.ready_cluster import (
+    FLAVOR,
+    KUEUE,
+    QUEUE,
+    QUOTA,
+    RUN,
+    facts,
+    judge,
+    kueue,
+    namespace,
+    said,
+    unknown,
+)
 
 SMALLER = {**RUN.selector, "cloud.google.com/gke-tpu-topology": "4x4x4"}
 FLAVOR_MANIFEST = """\

@@ -8,13 +8,13 @@ import shlex
 import subprocess
 
 import pytest
-from content import SHIPPED
-from ready_cluster import CLUSTER, QUOTA
 
 from renderer.accelerators import Slice, find_slice
 from renderer.cluster import remedies, tpu_remedies
 from renderer.cluster.permissions import Permission
-from renderer.cluster.tpu_remedies import nodes, pool_name, shape
+from renderer.cluster.tpu_remedies import flavor_name, nodes, pool_name
+from tests.cluster_unit.ready_cluster import CLUSTER, QUOTA
+from tests.content import SHIPPED
 from tools.jobset_schema import MODULE
 
 
@@ -122,7 +122,10 @@ TABLE = """\
 @pytest.mark.parametrize("row", TABLE.splitlines()[2:])
 def test_topologies_are_named_and_sized_as_on_real_clusters(row: str) -> None:
     name, *cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert [name, *cells] == [str(value) for value in shape(slice_of(name.removeprefix("tpu7x-")))]
+    found = slice_of(name.removeprefix("tpu7x-"))
+    machine = re.findall(r"--machine-type=(\S+)", nodes(CLUSTER, found, "high"))
+    sizes = map(str, (found.chips, found.devices, found.hosts))
+    assert cells == [*sizes, *machine, flavor_name(found, {}), str(found.chips)]
 
 
 def test_the_documented_table_is_this_one() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from committed_repo import CommittedRepo
 
 from renderer.cluster.settings import settings
 from renderer.problem import RefusedError
+from tests.cluster_unit.committed_repo import CommittedRepo
 
 
 def test_the_commit_s_settings_count(repo: CommittedRepo) -> None:

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from cluster_unit.seen import ended, entry, jobset, pod, seen, workload
 
 from renderer.cluster.api import Api, ApiError, Object
-from renderer.cluster.ledger import State
+from renderer.cluster.ledger import OVER
 from renderer.cluster.observe import Seen, View
-from renderer.cluster.status import HELD, OVER, Row, exported, rows
+from renderer.cluster.status import HELD, Row, exported, rows
 from renderer.commands.status import age, table
 from renderer.report import ledger
+from renderer.runs import State
+from tests.cluster_unit.seen import ended, entry, jobset, pod, seen, workload
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 _UNTIL = ": nothing starts before apply releases it"
@@ -57,7 +58,7 @@ def row(run: Seen, *workloads: Object, api: Nobody | None = None) -> Row:
         (seen(entry(state=State.HELD)), "held", "its JobSet was removed; the next apply records how it went on"),
         (seen(entry()), "gone", "its JobSet was removed"),
         (seen(entry(reason=OVER + "T: finished")), "finished", "is over since T: finished"),
-        (seen(entry(reason=OVER + "T: failed: x")), "failed", "is over since T: failed: x"),
+        (seen(entry(state=State.FAILED, reason=OVER + "T: failed: x")), "failed", "is over since T: failed: x"),
         (seen(entry(), jobset(suspend=True, queue="renderer-hold")), "held", HELD + _UNTIL),
         (seen(entry(), jobset(suspend=True, queue="training")), "queued", "waits in queue training"),
         (

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster_unit.log_server import Recorded, serving
-from cluster_unit.seen import pod
-from content import run
 
 from renderer.cluster.api import ApiError
 from renderer.cluster.status import Row
 from renderer.commands import status
+from tests.cluster_unit.log_server import Recorded, serving
+from tests.cluster_unit.seen import pod
+from tests.content import run
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from content import Content
 
-from renderer.commands import options
+from renderer.git import Git
 
 SELECTORS = ("--chips", "64", "--context", "8k", "--env", "test", "--owner", "team", "--branch", "main")
 
@@ -161,9 +161,8 @@ def test_what_only_a_launch_needs_is_a_reminder(content: Content) -> None:
 def test_the_branch_of_a_maxtext_checkout_is_filled_in(
     content: Content, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        options, "_git", lambda *arguments: str(tmp_path) if "--show-toplevel" in arguments else "feature/x"
-    )
+    monkeypatch.setattr(Git, "top", lambda _: tmp_path)
+    monkeypatch.setattr(Git, "branch", lambda _: "feature/x")
     selectors = ("--chips", "64", "--context", "8k", "--env", "test")
     content.run("new", "ling3-flash/elsewhere", *selectors)
     assert "branch" not in text(content, "ling3-flash/elsewhere")

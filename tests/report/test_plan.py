@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from renderer.names import without_attempt
 from renderer.plan import Action, Effect, asked, plan
-from renderer.runs import Committed, Ledger, Live, Recorded, Snapshot, recorded, without_attempt
+from renderer.runs import Committed, Ledger, Live, Recorded, Snapshot, recorded
 
 RUN = Committed(
     experiment="m/run",
@@ -190,3 +191,11 @@ def test_a_finished_run_is_known_but_does_not_live() -> None:
     assert ledger.known == {"launched", "stopped", "failed", "ended"}
     assert [run.name for run in ledger.live["m/run"]] == ["held", "launched"]
     assert (ledger.pending, ledger.refused) == ({"pending", "held"}, {"refused"})
+
+
+def test_a_slash_at_its_end_makes_no_other_directory() -> None:
+    old = replace(RUN, environment="prod", run_name="mine")
+    new = replace(CHANGED, environment="prod", run_name="mine", supersede="keep", output="gs://b/m/")
+    (refusal,) = planned(old, new)
+    reason = f"supersede: keep, but {RUN.name} writes to gs://b/m/mine too: stop it, or change run_name"
+    assert told([refusal]) == [("refuse", CHANGED.name, reason)]

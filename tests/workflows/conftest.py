@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.content import Content
+from tests.repository import IDENTITY
 from tests.workflows.acting import Actions
 from tests.workflows.fake_github import GitHub, Pull
 from tests.workflows.fake_server import serve
 from tests.workflows.job import Job
-from tests.workflows.origin import AUTHOR, Origin, fill, make_origin, sketch
+from tests.workflows.origin import Origin, fill, make_origin, sketch
 
 
 @pytest.fixture(autouse=True)
@@ -22,9 +23,7 @@ def plain_git(monkeypatch: pytest.MonkeyPatch) -> None:
     """No configuration of the person who runs the tests, nor of the CI they run in."""
     for name in [name for name in os.environ if name.startswith("GITHUB_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
-    for name, value in AUTHOR.items():
+    for name, value in IDENTITY.items():
         monkeypatch.setenv(name, value)
 
 
@@ -62,7 +61,7 @@ def actions(github: GitHub, whole: Path, tmp_path: Path) -> Actions:
 @pytest.fixture
 def job(github: GitHub, origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     """A job of main, and the open pull request 7 of branch sweep, whose clone is at hand."""
-    origin.start("sweep")
+    origin.branch("sweep")
     origin.push("sweep")
     github.pulls.append(Pull(7, "sweep"))
     return Job(github, tmp_path, monkeypatch)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -10,13 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.content import SHIPPED, Content
+from tests.repository import Repo
 from tests.workflows.fake_github import GitHub
-
-AUTHOR = {
-    f"GIT_{role}_{key}": value
-    for role in ("AUTHOR", "COMMITTER")
-    for key, value in (("NAME", "ann"), ("EMAIL", "ann@example.com"))
-}
 
 MAKEFILE = f"""\
 # Uses what is installed already; `renderer` is the code of this very tree.
@@ -37,27 +31,14 @@ exec {sys.executable} -m renderer "$@"
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Repo):
     """A clone to prepare branches in, whose remote is the server's bare repository."""
 
-    content: Content
     github: GitHub
 
     @property
     def root(self) -> Path:
         return self.content.root
-
-    def git(self, *arguments: str) -> str:
-        """Run git in the clone, as a person with the right to push."""
-        words = ["git", "-C", str(self.root), *arguments]
-        environment = {**os.environ, **AUTHOR}
-        return subprocess.run(words, capture_output=True, text=True, check=True, env=environment).stdout.strip()
-
-    def commit(self, message: str = "change") -> str:
-        """Commit everything and return the commit."""
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--allow-empty", "--message", message)
-        return self.git("rev-parse", "HEAD")
 
     def push(self, branch: str) -> str:
         """Commit everything, push it as the branch, and return the commit."""
@@ -70,10 +51,6 @@ class Origin:
         sha = self.commit()
         self.git("push", "--quiet", str(self.github.bare), f"HEAD:refs/pull/{number}/head")
         return sha
-
-    def start(self, branch: str) -> None:
-        """Stand on a new branch of main."""
-        self.git("checkout", "--quiet", "-b", branch, "main")
 
     def shown(self, ref: str, path: str) -> bytes:
         """Return a file of the server's repository."""

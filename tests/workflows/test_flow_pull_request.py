@@ -15,7 +15,7 @@ RENDERED = [f"rendered/test/qwen3-0.6b/second/{name}" for name in ("derive.json"
 
 def test_an_experiment_alone_is_rendered_and_reported(actions: Actions) -> None:
     origin, github = actions.origin, actions.origin.github
-    origin.start("sweep")
+    origin.branch("sweep")
     origin.content.experiment("second", model="qwen3-0.6b")
     head = origin.push("sweep")
     pull = Pull(7, "sweep")
@@ -69,7 +69,7 @@ def test_an_experiment_alone_is_rendered_and_reported(actions: Actions) -> None:
 
 def test_a_fork_is_checked_and_reported_and_nothing_is_written(actions: Actions) -> None:
     origin, github = actions.origin, actions.origin.github
-    origin.start("fork")
+    origin.branch("fork")
     origin.content.experiment("second", model="qwen3-0.6b")
     pull = Pull(8, "sweep", FORK, sha=origin.push_fork(8))
     github.pulls.append(pull)
@@ -105,7 +105,7 @@ def test_a_branch_cannot_change_what_the_trusted_jobs_run(actions: Actions, tmp_
     actions.environment = {"STANDIN_CANARY": str(canary)}
     actions.variables = {"RENDERER_APP_ID": "12"}
     actions.secrets = {"RENDERER_APP_KEY": app_key(github)}
-    origin.start("evil")
+    origin.branch("evil")
     origin.content.experiment("second", model="qwen3-0.6b")
     for path in ("renderer/cli.py", ".github/scripts/flow/__init__.py", ".github/scripts/flow/hub.py"):
         file = origin.root / path
@@ -148,7 +148,7 @@ jobs:
 
 def test_hostile_artifacts_change_nothing_but_the_color(actions: Actions) -> None:
     origin, github = actions.origin, actions.origin.github
-    origin.start("evil")
+    origin.branch("evil")
     sha = origin.push("evil")
     pull = Pull(9, "evil")
     github.pulls.append(pull)
@@ -180,7 +180,7 @@ def test_a_merge_queue_checks_the_digests(actions: Actions) -> None:
         "repository": {"full_name": NAME, "default_branch": "main"},
         "merge_group": {"base_ref": "refs/heads/main"},
     }
-    origin.start("queue")
+    origin.branch("queue")
     sha = origin.push("queue")
     checked, _ = actions.run("check", "merge_group", sha, event)
     assert checked.ok, checked.out

@@ -14,7 +14,7 @@ from github import BadCredentialsException, GithubException
 from markdown_it import MarkdownIt
 
 from flow import comments, hub, report
-from flow.hub import message
+from flow.commit import message
 from tests.content import SHIPPED, Content
 from tests.content import run as renderer
 from tests.workflows.archives import zipped

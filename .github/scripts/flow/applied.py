@@ -15,6 +15,7 @@ from github.Repository import Repository
 from flow import comments, hub
 from flow.git import Git
 from flow.refusal import NothingToDoError, run
+from flow.runner import event, run_page
 
 MAX_COMMITS = 50
 """The commits of a push whose pull requests are told; a merge queue merges fewer at a time."""
@@ -23,7 +24,7 @@ MAX_COMMITS = 50
 def main() -> str:
     """Post applied-<environment>.md of the folder on the command line on every pull request that the push merged."""
     repo = hub.repository(os.environ["GITHUB_TOKEN"])
-    pulls = list(_merged(repo, _commits(hub.event(), os.environ["GITHUB_SHA"])))
+    pulls = list(_merged(repo, _commits(event(), os.environ["GITHUB_SHA"])))
     if not pulls:
         raise NothingToDoError("the push merged no pull request")
     files = sorted(Path(sys.argv[1]).glob("applied-*.md"))
@@ -33,7 +34,7 @@ def main() -> str:
 
 def _post(pull: PullRequest, file: Path) -> str:
     environment = file.stem.removeprefix("applied-")
-    text = file.read_text() or f"### Applying to `{environment}` failed\n\nWhy is in the log: {hub.run_page()}\n"
+    text = file.read_text() or f"### Applying to `{environment}` failed\n\nWhy is in the log: {run_page()}\n"
     return comments.put(pull, f"<!-- renderer apply {environment} -->", text)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from flow import hub
 from flow.refusal import RefusedError, run
+from flow.runner import output
 from renderer import clusters
 from renderer.problem import Problem
 
@@ -20,9 +20,9 @@ def main() -> str:
         raise RefusedError(str(problems[0]))
     if found is None:
         raise RefusedError(f"{clusters.FILE} has no cluster for {environment}")
-    hub.output("project", found.project)
-    hub.output("location", found.region)
-    hub.output("cluster", found.cluster)
+    output("project", found.project)
+    output("location", found.region)
+    output("cluster", found.cluster)
     return f"{environment} is {found.name}"
 
 

@@ -27,13 +27,19 @@ def main() -> str:
     app = hub.app_token()
     git = Git(app or token, os.environ["GITHUB_SERVER_URL"])
     git.fetch(head)
-    commit = git.commit(changes, hub.message(head, len(changes.files)))
+    commit = git.commit(changes, message(head, len(changes.files)))
     if commit is None:
         raise NothingToDoError(f"{head} holds what was rendered already")
     git.push(commit, followed.pull.head.ref)
     if not app:  # its push started no workflow, so nothing else will ever check this commit
         repo.get_commit(commit).create_status("success", followed.run.html_url, f"rendered from {head[:12]}", "check")
     return f"{followed.pull.head.ref} is {commit} now: {len(changes.files)} files"
+
+
+def message(sha: str, count: int) -> str:
+    """Return the message of a commit that renders commit `sha`."""
+    files = "1 file" if count == 1 else f"{count} files"
+    return f"Render {files}\n\n{hub.TRAILER}: {sha}\n"
 
 
 def _accept(followed: Followed, name: str) -> None:

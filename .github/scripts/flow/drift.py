@@ -13,7 +13,8 @@ from github.Issue import Issue
 from github.Repository import Repository
 
 from flow import hub
-from flow.refusal import run
+from flow.refusal import one_line, run
+from flow.runner import run_page
 
 LABEL = "drift"
 MAX_LINES = 200
@@ -63,12 +64,12 @@ def _body(environment: str, data: dict[str, Any]) -> str:
     return (
         f"`renderer drift --environment {environment}` found that the cluster is not as it was applied:\n\n"
         f"{fence}text\n" + "\n".join(shown) + f"\n{fence}\n\n"
-        f"Found by {hub.run_page()}. This issue is closed when there is no drift any more.\n"
+        f"Found by {run_page()}. This issue is closed when there is no drift any more.\n"
     )
 
 
 def _line(text: str) -> str:
-    shown = "".join(character if character.isprintable() else " " for character in text)
+    shown = one_line(text)
     return shown if len(shown) <= MAX_LINE else shown[:MAX_LINE] + "…"
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from github import Auth, Github, GithubIntegration
@@ -15,27 +13,13 @@ from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
 
 from flow.refusal import NothingToDoError, RefusedError
+from flow.runner import event
 
 BOT = "github-actions[bot]"
 """Who a job with its default token is."""
 
-
-def event() -> dict[str, Any]:
-    """Return what started the workflow, as GitHub wrote it."""
-    data: dict[str, Any] = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text())
-    return data
-
-
-def output(name: str, value: str) -> None:
-    """Give the workflow an output of this step; the value is one line."""
-    with Path(os.environ["GITHUB_OUTPUT"]).open("a") as file:
-        file.write(f"{name}={value}\n")
-
-
-def run_page() -> str:
-    """Return the address of this very run."""
-    server, name, number = (os.environ[f"GITHUB_{key}"] for key in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
-    return f"{server}/{name}/actions/runs/{number}"
+TRAILER = "Rendered-From"
+"""What a commit of rendered files names the commit in that it renders."""
 
 
 def repository(token: str) -> Repository:
@@ -103,17 +87,8 @@ def _is_of(repo: Repository, pull: PullRequest, sha: str) -> bool:
     return pull.head.sha == sha or rendered_from(repo, pull.head.sha) == sha
 
 
-_TRAILER = "Rendered-From"
-
-
-def message(sha: str, count: int) -> str:
-    """Return the message of a commit that renders commit `sha`."""
-    files = "1 file" if count == 1 else f"{count} files"
-    return f"Render {files}\n\n{_TRAILER}: {sha}\n"
-
-
 def rendered_from(repo: Repository, sha: str) -> str | None:
     """Return the parent that a commit says it renders; None for every other commit, also for a rebased one."""
     commit = repo.get_git_commit(sha)
-    said = re.search(rf"^{_TRAILER}: ([0-9a-f]{{40}})$", commit.message, re.MULTILINE)
+    said = re.search(rf"^{TRAILER}: ([0-9a-f]{{40}})$", commit.message, re.MULTILINE)
     return said[1] if said and [parent.sha for parent in commit.parents] == [said[1]] else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from flow import hub
 from flow.refusal import run
+from flow.runner import output
 
 
 def main() -> str:
@@ -16,7 +16,7 @@ def main() -> str:
     """
     plans = {file.stem.removeprefix("plan-"): file.read_text() for file in sorted(Path().glob("plan-*.json"))}
     found = [environment for environment, text in plans.items() if text and not json.loads(text)["empty"]]
-    hub.output("environments", json.dumps(found))
+    output("environments", json.dumps(found))
     return f"something to do in: {', '.join(found) or 'no environment'}"
 
 

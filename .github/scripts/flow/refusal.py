@@ -29,6 +29,10 @@ def run(main: Callable[[], str]) -> None:
 
 
 def _line(text: str) -> str:
-    """Return the text as one printable line: a line of its own could be a command to the runner."""
-    shown = "".join(character if character.isprintable() else " " for character in text)
-    return shown.replace("%", "%25")[:1000]
+    """Return the text as a line for the runner: one of its own could be a command."""
+    return one_line(text).replace("%", "%25")[:1000]
+
+
+def one_line(text: str) -> str:
+    """Return the text with a space for every character that cannot be printed, the ends of lines among them."""
+    return "".join(character if character.isprintable() else " " for character in text)

@@ -9,6 +9,7 @@ from pathlib import Path
 from flow import comments, hub
 from flow.artifact import fetch
 from flow.refusal import RefusedError, run
+from flow.runner import output
 
 MAX_REPORT = 4 << 20
 """The bytes that `renderer report --from-json` takes."""
@@ -21,7 +22,7 @@ def main() -> str:
     followed = hub.followed(hub.repository(token))
     if word == "fetch":
         path.write_bytes(fetch(followed.run, "report", "report.json", MAX_REPORT, token))
-        hub.output("found", "true")
+        output("found", "true")
         return f"the report of {followed.run.head_sha}, for pull request {followed.pull.number}"
     if word == "post":
         return comments.put(followed.pull, comments.REPORT, path.read_text())
