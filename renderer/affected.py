@@ -50,9 +50,10 @@ def affected(repository: Repository, names: Iterable[str]) -> Affected:
 
 
 def _strays(repository: Repository, files: Iterable[str]) -> Iterator[Problem]:
-    odd = {file for file in files if file.startswith("experiments/")}
+    """Yield the problems of files that are no experiments, and of folders that hold one of `files`."""
+    odd = [f"{file}/" for file in files if file.startswith("experiments/")]
     for problem in repository.experiment_paths()[1] if odd else ():
-        if problem.location.file in odd:
+        if any(file.startswith(f"{problem.location.file}/") for file in odd):
             yield problem
 
 

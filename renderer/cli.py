@@ -130,7 +130,7 @@ def _usage(error: click.ClickException) -> list[str]:
     """Return what click would print, each line without what a person may have typed to forge another."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return error.format_message().split("\n")
-    lines = f"Error: {mask_given(error.format_message())}".expandtabs(4).split("\n")
+    lines = [f"Error: {mask_given(error.format_message())}".replace("\n\t", " ")]  # click's list of choices
     if isinstance(error, click.UsageError) and error.ctx:
         hint = f"Try '{error.ctx.command_path} --help' for help."
         lines = [*error.ctx.get_usage().split("\n"), hint, "", *lines]

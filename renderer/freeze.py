@@ -12,8 +12,8 @@ from renderer.launch import Launch
 from renderer.layers import ExperimentFile, rendered_folder, rendered_from
 from renderer.location import Location
 from renderer.names import experiment_label, object_name, seal, sealed, without_attempt
-from renderer.outputs import carries_its_digest
-from renderer.run_text import EXPERIMENT, EXPERIMENT_DIGEST, NAME, OUTPUT, RESUME, RUN_NAME, value
+from renderer.outputs import REQUIRED, carries_its_digest
+from renderer.run_text import EXPERIMENT, EXPERIMENT_DIGEST, NAME, OUTPUT, RUN_NAME, value
 from renderer.target import Files, Target
 
 _OWNER_LINE = re.compile(rb'^    renderer/owner: ".*"\n', re.MULTILINE)
@@ -22,12 +22,15 @@ _MODEL_LINE = re.compile(rb'^    renderer/model: ".*"\n', re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """A run that stays as it was reviewed: its `files` and their `folder`, the experiment's `file` and its bytes."""
+    """A run that stays as it was reviewed: its `files`, their `folder`, and the experiment's `file`.
+
+    `resume` is the run that it continues, if any.
+    """
 
     file: str
     folder: str
     files: Files
-    source: bytes
+    resume: str
 
 
 def legal(experiment: ExperimentFile, launch: Launch, target: Target) -> list[Frozen]:
@@ -40,15 +43,18 @@ def legal(experiment: ExperimentFile, launch: Launch, target: Target) -> list[Fr
     label = experiment_label(experiment.effective_name)
     folder = rendered_folder(launch.environment, launch.model, experiment.name)
     found = [files for files in _versions(folder, launch, target) if _matches(files, own, label, target)]
-    source = target.source(experiment.file)
-    return [Frozen(experiment.file, folder, rederived(files, launch.attempt, launch.owner), source) for files in found]
+    return [
+        Frozen(experiment.file, folder, rederived(files, launch.attempt, launch.owner), launch.resume or "")
+        for files in found
+    ]
 
 
 def _versions(folder: str, launch: Launch, target: Target) -> Iterator[Files]:
     """Yield what the target has in the folder, and what a renamed experiment left in its old one."""
     yield from target.versions(folder)
-    if launch.name:
-        for old in target.moved(rendered_folder(launch.environment, launch.model, "")):
+    siblings = rendered_folder(launch.environment, launch.model, "")
+    for old in target.moved:
+        if old.startswith(siblings):
             yield from target.versions(old)
 
 
@@ -56,7 +62,8 @@ def _matches(files: Files, own: str, label: str, target: Target) -> bool:
     """Whether the files are those of a reviewed run; where no commit vouches for them, they must do so themselves."""
     jobset = files.get("jobset.yml", b"")
     return (
-        value(EXPERIMENT_DIGEST, jobset) == own
+        files.keys() >= set(REQUIRED)
+        and value(EXPERIMENT_DIGEST, jobset) == own
         and value(EXPERIMENT, jobset) == label
         and sealed(files)
         and (target.known or carries_its_digest(files))
@@ -103,5 +110,5 @@ def identity(run: Frozen) -> Identity:
         object=value(NAME, jobset),
         run_name=value(RUN_NAME, jobset),
         base_output_directory=value(OUTPUT, run.files["run.yml"]),
-        resume=value(RESUME, run.source),
+        resume=run.resume,
     )

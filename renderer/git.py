@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from renderer.location import Location
+from renderer.problem import refuse
+
+_SETTINGS = ("-c", "log.showSignature=false", "-c", "log.showRoot=true")
+"""What a person may have set otherwise, and what would change the answers."""
+
+_FOREIGN = frozenset(
+    {"GIT_DIR", "GIT_WORK_TREE", "GIT_ICASE_PATHSPECS", "GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_PREFIX"}
+)
+"""What git tells a hook about the folder that it was called in, which need not be this one."""
 
 FOLDERS = ("experiments", "rendered")
 """The folders with the files of experiments and runs."""
@@ -31,16 +43,27 @@ class Git:
 
     def base(self, given: str | None) -> Base:
         """Return the target branch: the given one, else the pull request's in CI, else origin's default branch."""
-        if given:
+        if given is not None:
             commit = self.commit(given)
-            return Base(given, commit, "" if commit else f"{given} is not a commit here")
-        if self._run("rev-parse", "--git-dir") is None:
-            return Base("", None, "this is not a git repository")
+            return Base(given, commit, "" if commit else f"{given or 'an empty name'} is not a commit here")
+        problem = self._problem()
+        if problem:
+            return Base("", None, problem)
         name = self._default_base()
         if not name:
             return Base("", None, "origin has no default branch here; name the target with --base")
-        commit = self.commit(name)
+        commit = self.commit(f"refs/remotes/{name}")  # in full, or a tag of that name would win
         return Base(name, commit, "" if commit else f"{name} is not fetched; name the target with --base")
+
+    def _problem(self) -> str:
+        """Return why git cannot be asked here, empty if it can."""
+        done = self._call("rev-parse", "--git-dir")
+        if done is None:
+            return "there is no git here"
+        said = done.stderr.decode("utf-8", "replace").strip().split("\n")[0].removeprefix("fatal: ")
+        if done.returncode == 0:
+            return ""
+        return "this is not a git repository" if said.startswith("not a git repository") else f"git says: {said}"
 
     def _default_base(self) -> str:
         pull_request = os.environ.get("GITHUB_BASE_REF")
@@ -52,7 +75,8 @@ class Git:
     def commit(self, ref: str) -> str | None:
         """Return the commit that `ref` names, nothing if there is none."""
         out = self._run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-        return out.decode().strip() if out else None
+        found = out.decode("ascii", "replace").strip() if out else ""
+        return found if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", found) else None
 
     def is_ancestor(self, old: str, new: str) -> bool | None:
         """Return whether commit `old` is an ancestor of `new`; None if git cannot tell (a shallow clone)."""
@@ -69,8 +93,8 @@ class Git:
         return self._run("rev-parse", "--is-shallow-repository") == b"true\n"
 
     def tree(self, commit: str, *folders: str) -> dict[str, str]:
-        """Return the blob of every file below `folders` at `commit`, by path."""
-        out = self._run("ls-tree", "-r", "-z", commit, "--", *folders) or b""
+        """Return the blob of every file below `folders` at `commit`, by path. Raises RefusedError if git fails."""
+        out = self._need("ls-tree", "-r", "-z", commit, "--", *folders)
         found = {}
         for entry in out.split(b"\0")[:-1]:
             about, _, path = entry.partition(b"\t")
@@ -80,15 +104,18 @@ class Git:
         return found
 
     def blobs(self, names: Iterable[str]) -> Mapping[str, bytes]:
-        """Return the bytes of blobs by name, all in one call of git."""
+        """Return the bytes of blobs by name, all in one call of git. Raises RefusedError if one is not here."""
         wanted = list(dict.fromkeys(names))
         if not wanted:
             return {}
-        out = self._run("cat-file", "--batch", data="\n".join(wanted).encode() + b"\n") or b""
+        out = self._need("cat-file", "--batch", data="\n".join(wanted).encode() + b"\n")
         found, start = {}, 0
         for name in wanted:
             end = out.index(b"\n", start)
-            size = int(out[start:end].split()[2])
+            words = out[start:end].split()
+            if len(words) != 3:
+                refuse("git-failed", Location("git"), f"object {name} is missing here: fetch the whole history")
+            size = int(words[2])
             found[name] = out[end + 1 : end + 1 + size]
             start = end + 2 + size
         return found
@@ -128,14 +155,22 @@ class Git:
                     file.write_bytes(blobs[blob])
             yield Path(folder)
 
+    def _need(self, *arguments: str, data: bytes = b"") -> bytes:
+        done = self._call(*arguments, data=data)
+        if done is None or done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip() if done else "it is not here"
+            refuse("git-failed", Location("git"), f"{arguments[0]} failed: {said}")
+        return done.stdout
+
     def _run(self, *arguments: str, data: bytes = b"") -> bytes | None:
         done = self._call(*arguments, data=data)
         return done.stdout if done is not None and done.returncode == 0 else None
 
     def _call(self, *arguments: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes] | None:
         """Run git; nothing where there is no git. Its optional locks stay off: this only reads."""
-        words = ["git", "-C", str(self.folder), *arguments]
-        environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+        words = ["git", *_SETTINGS, "-C", str(self.folder), *arguments]
+        environment = {key: value for key, value in os.environ.items() if key not in _FOREIGN}
+        environment |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
         try:
             return subprocess.run(words, input=data, capture_output=True, check=False, env=environment)  # noqa: S603
         except OSError:

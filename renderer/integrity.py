@@ -13,7 +13,7 @@ from renderer.names import CONTENT_DIGEST, object_name, sealed, without_attempt
 from renderer.outputs import DAMAGED, POD_SCRIPTS, REQUIRED, Parsed, digest_of_pod, mounted, parse, scripts_digest
 from renderer.problem import Problem
 from renderer.rendered_run import damage
-from renderer.run_text import EXPERIMENT_DIGEST, NAME, value
+from renderer.run_text import EXPERIMENT_DIGEST, NAME, RUN_NAME, value
 
 _RENDER = "run renderer render"
 
@@ -71,6 +71,9 @@ def _of_jobset(run: Intent, text: bytes, data: Parsed) -> Iterator[str]:
         yield "sets spec.suspend, which only a launch may"
     if mounted(data.jobset)["run"] != f"run-{run.name}":
         yield f"its volume run does not name the ConfigMap run-{run.name}"
+    names = {str(data.run_data["run_name"]), value(RUN_NAME, text)}
+    if len(names) > 1 or (not data.derive["run_name_explicit"] and names != {whole}):
+        yield "its run_name is not the one that follows from its content"
 
 
 def scripts_of(pod: str, scripts: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -113,6 +113,9 @@ def is_file(path: Path) -> bool:
         return False
 
 
+_LINK = "it is a symbolic link, of which git keeps only where it leads"
+
+
 class Repository:
     """The content under one root folder. Each file is read once, and its problems are kept with it."""
 
@@ -217,6 +220,9 @@ class Repository:
         strays: list[Problem] = []
         folder = self.root / "experiments"
         for entry in self._entries(folder, strays) if exists(folder) else ():
+            if entry.is_symlink():
+                strays.append(self._stray(entry, _LINK))
+                continue
             if not os.path.isdir(entry):  # noqa: PTH112  Path.is_dir raises for what may not be looked at
                 if entry.name != "README.md":
                     strays.append(self._stray(entry, "experiments lie in experiments/<model>/"))
@@ -226,7 +232,9 @@ class Repository:
                 strays.append(self._stray(entry, f"no presets/{entry.name}/model.yml; models: {known}"))
                 continue
             for path in self._entries(entry, strays):
-                if path.suffix == ".yml" and re.fullmatch(NAME, path.name) and is_file(path):
+                if path.is_symlink():
+                    strays.append(self._stray(path, _LINK))
+                elif path.suffix == ".yml" and re.fullmatch(NAME, path.name) and is_file(path):
                     paths.append(path)
                 elif path.suffix == ".yaml":
                     strays.append(self._stray(path, "rename it to .yml"))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from renderer import checks, collisions, derived, freeze, launch, names, output_checks, outputs, policy
+from renderer import checks, collisions, derived, freeze, launch, names, output_checks, outputs, policy, promises
 from renderer.accelerators import Slice
 from renderer.checks.launch import needed
 from renderer.checks.topology import slice_of
@@ -78,9 +78,12 @@ def _kept(
     intent = launch.parse(experiment.launch, Location(experiment.file), found)
     if intent is None or errors(found) or (intent.environment == "prod" and not intent.owner):
         return None
+    if intent.model != experiment.model:
+        return None
     forms = freeze.legal(experiment, intent, target)
     if not forms:
         return None
+    problems.extend(policy.apply(rules, promises.check(experiment, forms[0])))
     disk = target.disk(forms[0].folder)
     kept = next((form for form in forms if form.files == disk), None)
     if kept:

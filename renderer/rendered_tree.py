@@ -15,7 +15,7 @@ from pathlib import Path
 from renderer import exchange, names
 from renderer.freeze import Frozen
 from renderer.location import Location
-from renderer.outputs import RUN_FILES, Rendered, pod_digest, pod_files
+from renderer.outputs import RUN_FILES, Rendered, pod_digest, pod_files, scripts_digest
 from renderer.problem import Problem, refuse
 from renderer.run_text import POD_DIGEST
 from renderer.target import Target
@@ -107,12 +107,19 @@ def inspect(
     files: Mapping[str, bytes],
     folders: Sequence[str] | None = None,
     frozen: Collection[str] = (),
+    target: Target | None = None,
 ) -> Iterator[Problem]:
     """Yield a problem per file under rendered/ that is missing, edited by hand, stale, orphaned or not the renderer's.
 
     With `folders`, files that `files` does not name are looked for in these only. `frozen` are the folders of runs that
-    stay as they were reviewed.
+    stay as they were reviewed. Pod scripts that `target` has too may be left over: two merges that each removed one of
+    the last two runs of them leave them behind.
     """
+    if (root / FOLDER).is_symlink():
+        yield Problem(
+            "rendered-link", Location(FOLDER), "", "is a symbolic link, of which git keeps only where it leads"
+        )
+    yield from _damaged_scripts(files)
     for path, data in sorted(files.items()):
         if not (root / path).is_file():
             yield _problem("rendered-missing", path, "is missing")
@@ -126,7 +133,7 @@ def inspect(
             else:
                 yield _problem("rendered-stale", path, "is stale: its layers, the template or the renderer changed")
     for path in (path for folder in ([FOLDER] if folders is None else folders) for path in existing(root, folder)):
-        if path in files:
+        if path in files or (target and _POD_FILE.fullmatch(path) and target.has(path)):
             continue
         if owned(path):
             yield _problem("rendered-orphan", path, "is orphaned: no experiment renders it")
@@ -137,6 +144,23 @@ def inspect(
                 "",
                 "is not the renderer's: nothing else belongs under rendered/; delete it",
             )
+
+
+def _damaged_scripts(files: Mapping[str, bytes]) -> Iterator[Problem]:
+    """Yield a problem per folder of pod scripts that a run refers to and that is not what its name says."""
+    for pod in sorted(_pods(Path(), files, set())):
+        place = f"{FOLDER}/_pod/{pod}"
+        scripts = {path.rpartition("/")[2]: data for path, data in files.items() if path.startswith(f"{place}/")}
+        if not scripts or _digest(scripts) != pod:
+            message = "is missing or was edited; restore it from git, or run renderer render --refresh for its runs"
+            yield Problem("rendered-digest", Location(place), "", message)
+
+
+def _digest(scripts: Mapping[str, bytes]) -> str:
+    try:
+        return scripts_digest(scripts)
+    except ValueError:
+        return ""
 
 
 def _problem(code: str, path: str, message: str) -> Problem:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import NamedTuple
 
 from renderer.accelerators import Slice, slice_of_labels
@@ -11,13 +10,12 @@ from renderer.freeze import Frozen
 from renderer.layers import rendered_from
 from renderer.mesh import effective
 from renderer.pipeline import Result, figures
+from renderer.promises import global_batch
 from renderer.run_text import (
     ACCELERATOR,
-    ACCUMULATION,
     CHIPS,
     ICI_AXIS,
     NAME,
-    PER_DEVICE_BATCH,
     STEPS,
     TOPOLOGY,
     value,
@@ -50,12 +48,13 @@ def frozen(run: Frozen) -> Row:
     """Return the row of a frozen run; what its files leave to MaxText's defaults is empty."""
     jobset, text = run.files["jobset.yml"], run.files["run.yml"]
     found = slice_of_labels(value(ACCELERATOR, jobset), value(TOPOLOGY, jobset))
+    batch = global_batch(run.files)
     cells = (
         "/".join(rendered_from(run.folder)[1:]),
         value(CHIPS, jobset),
         value(TOPOLOGY, jobset),
         _mesh(text, found),
-        _batch(text, found),
+        "" if batch is None else str(batch),
         value(STEPS, text),
         value(NAME, jobset),
     )
@@ -69,10 +68,3 @@ def _mesh(text: bytes, found: Slice | None) -> str:
     rest = found.devices // product if found and product else 0
     sizes = {axis: rest if size == -1 else size for axis, size in axes.items()}
     return " ".join(f"{axis}={size}" for axis, size in sizes.items() if size > 1) or "1"
-
-
-def _batch(text: bytes, found: Slice | None) -> str:
-    per_device = value(PER_DEVICE_BATCH, text)
-    if not found or not per_device:
-        return ""
-    return str(int(Fraction(per_device) * found.devices * int(value(ACCUMULATION, text) or "1")))

@@ -31,8 +31,6 @@ STEPS = _line(rb"^steps: (-?[0-9]+)$")
 ICI_AXIS = _line(rb"^ici_([a-z_]+)_parallelism: (-?[0-9]+)$")
 PER_DEVICE_BATCH = _line(rb"^per_device_batch_size: ([0-9.]+)$")
 ACCUMULATION = _line(rb"^gradient_accumulation_steps: ([0-9]+)$")
-# Of an experiment file in its stable form.
-RESUME = _line(rb"^  resume: [\"']?([^\"'\s#]+)")
 
 
 def value(pattern: re.Pattern[bytes], data: bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from renderer.committed import Tree, experiment_path, folders, unit_of
@@ -68,17 +68,19 @@ class Target:
         found = {name: self._disk(f"{folder}/{name}") for name in RUN_FILES}
         return {name: data for name, data in found.items() if data is not None}
 
-    def source(self, file: str) -> bytes:
-        """Return the bytes of an experiment file on disk."""
-        return self._disk(file) or b""
+    @cached_property
+    def moved(self) -> tuple[str, ...]:
+        """The rendered folders whose experiments this branch no longer has."""
+        paths = dict.fromkeys(path for side in self._sides for path in side.tree if path.endswith("/jobset.yml"))
+        return tuple(path.removesuffix("/jobset.yml") for path in paths if self._is_left(path))
 
-    def moved(self, siblings: str) -> Iterator[str]:
-        """Yield the rendered folders below `siblings` whose experiments this branch no longer has."""
-        for side in self._sides:
-            for path in side.tree:
-                unit = unit_of(path) if path.startswith(siblings) and path.endswith("/jobset.yml") else None
-                if unit and self._disk(experiment_path(unit)) is None:
-                    yield path.removesuffix("/jobset.yml")
+    def _is_left(self, path: str) -> bool:
+        unit = unit_of(path)
+        return unit is not None and not (self._root / experiment_path(unit)).is_file()
+
+    def has(self, path: str) -> bool:
+        """Return whether the target branch has a file of this path."""
+        return any(path in side.tree for side in self._sides)
 
     def scripts(self, folder: str) -> Mapping[str, bytes]:
         """Return the files of a folder of pod scripts by path."""

@@ -235,3 +235,107 @@ def test_a_new_run_may_not_take_a_frozen_runs_output(repo: Repo) -> None:
         "experiments/qwen3-0.6b/two.yml:1:1: maxtext.run_name: run_name same and its output directory are taken by "
         f"{EXPERIMENT}"
     )
+
+
+@pytest.mark.parametrize("key", ['"resume": ', "resume : ", "resume:\n      "])
+def test_a_frozen_run_may_go_on_in_the_output_of_the_run_it_resumes(key: str, repo: Repo) -> None:
+    repo.experiment("first")
+    name = re.search(r'"(first-64c-[0-9a-f]{8})"', tree(repo.content.root)[FIRST].decode())[1]
+    repo.experiment(launch={"resume": name})
+    rewrite(repo, '"resume": ', key)
+    repo.commit("launched")
+    repo.branch("topic")
+    assert check(repo)[1][-1] == "2 experiments are rendered and up to date"
+
+
+FIRST = "rendered/test/qwen3-0.6b/first/jobset.yml"
+
+
+def test_a_promise_called_resume_resumes_nothing(repo: Repo) -> None:
+    launched(repo, maxtext={"run_name": "same"})
+    repo.content.experiment("two", model="qwen3-0.6b", maxtext={"run_name": "same", "steps": 5})
+    path = repo.content.root / EXPERIMENT
+    path.write_text(path.read_text() + "checks:\n  resume: anything\n")
+    codes = [line.split(": ")[1] for line in check(repo)[1] if line.startswith("experiments/")]
+    assert codes == ["checks.resume", "maxtext.run_name"]
+
+
+@pytest.mark.parametrize(
+    ("promise", "message"),
+    [
+        ("global_batch: 999", "promised 999, but the global batch of the frozen run is 128"),
+        ("global_batch: many", "must be an integer, not the text"),
+        ("global_bach: 128", "unknown key"),
+    ],
+)
+def test_promises_are_held_against_the_frozen_run(promise: str, message: str, repo: Repo) -> None:
+    launched(repo)
+    edit_preset(repo)
+    path = repo.content.root / EXPERIMENT
+    path.write_text(path.read_text() + f"checks:\n  {promise}\n")
+    code, lines = check(repo)
+    assert (code, message in lines[0]) == (1, True), lines
+    path.write_text(path.read_text().replace(promise, "global_batch: 128"))
+    assert check(repo) == (0, [FROZEN, UP_TO_DATE])
+
+
+def test_a_file_renamed_back_takes_its_run_along(repo: Repo) -> None:
+    better = EXPERIMENT.replace("run.yml", "better.yml")
+    repo.experiment("better", launch={"name": "run"})
+    repo.commit("launched")
+    repo.branch("topic")
+    before = tree(repo.content.root)
+    edit_preset(repo)
+    repo.git("mv", better, EXPERIMENT)
+    rewrite(repo, '  "name": "run"\n', "")
+    assert repo.content.run("render", "--base", "main").code == 0
+    assert tree(repo.content.root) == {path.replace("/better/", "/run/"): data for path, data in before.items()}
+
+
+def test_a_frozen_run_does_not_hide_that_the_file_lies_in_another_models_folder(repo: Repo) -> None:
+    launched(repo)
+    repo.git("mv", EXPERIMENT, "experiments/ling3-flash/run.yml", "-k")
+    other = repo.content.root / "experiments/ling3-flash/run.yml"
+    other.parent.mkdir(exist_ok=True)
+    (repo.content.root / EXPERIMENT).rename(other)
+    assert "launch.model: is qwen3-0.6b, but the file lies in experiments/ling3-flash/" in check(repo)[1][0]
+
+
+def test_content_behind_a_link_is_none(repo: Repo) -> None:
+    launched(repo)
+    path = repo.content.root / EXPERIMENT
+    path.rename(repo.content.root / "elsewhere.yml")
+    path.symlink_to("../../elsewhere.yml")
+    said = "is not an experiment: it is a symbolic link, of which git keeps only where it leads"
+    assert check(repo)[1][0] == f"{EXPERIMENT}: {said}"
+    path.parent.rename(repo.content.root / "elsewhere")
+    path.parent.symlink_to("../elsewhere")
+    assert check(repo)[1][0] == f"experiments/qwen3-0.6b: {said}"
+
+
+def test_a_target_whose_run_lacks_a_file_is_no_target(repo: Repo) -> None:
+    repo.experiment()
+    (repo.content.root / f"{RUN}/run.yml").unlink()
+    repo.commit("damaged")
+    repo.branch("topic")
+    assert check(repo)[1][0] == f"{RUN}/run.yml: is missing; run renderer render"
+    assert render(repo) == (0, ["1 file written, 0 deleted"])
+
+
+def test_pod_scripts_that_two_removals_left_on_the_target_turn_nobody_red(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launched(repo)
+    repo.git("checkout", "--quiet", "main")
+    repo.content.write("rendered/_pod/0123456789ab/bootstrap.sh", "echo\n")
+    repo.commit("left over")
+    repo.branch("next")
+    assert check(repo) == (0, [FROZEN, UP_TO_DATE])
+
+
+def test_git_that_cannot_read_is_said(repo: Repo) -> None:
+    launched(repo)
+    (tree_object,) = [line.split()[2] for line in repo.git("ls-tree", "main", "rendered").splitlines()]
+    (repo.content.root / f".git/objects/{tree_object[:2]}/{tree_object[2:]}").unlink()
+    code, lines = check(repo)
+    assert (code, lines[0][:24]) == (1, "git: ls-tree failed: err"), lines

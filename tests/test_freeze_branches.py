@@ -53,10 +53,25 @@ def test_the_pull_requests_target_in_ci(repo: Repo, tmp_path: Path, monkeypatch:
     monkeypatch.setenv("GITHUB_BASE_REF", "main")
     assert cloned.content.run("render", "--check").err == "1 frozen: on origin/main, and their content did not change\n"
     monkeypatch.setenv("GITHUB_BASE_REF", "release")
-    assert cloned.content.run("render", "--check").err == (
-        "1 frozen as they are on disk: the target branch is not known "
-        "(origin/release is not fetched; name the target with --base)\n"
+    assert tuple(cloned.content.run("render", "--check")) == (
+        1,
+        "",
+        "command line: --base: origin/release is not fetched; name the target with --base\n",
     )
+
+
+def test_a_tag_does_not_stand_for_the_target(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    launched(repo)
+    edit_preset(repo)
+    render(repo, "--refresh")
+    repo.git("checkout", "--quiet", PRESET)
+    repo.commit("neither the target's nor a refresh")
+    repo.git("tag", "origin/main", "topic")
+    cloned = clone(repo, tmp_path / "clone")
+    cloned.git("fetch", "--quiet", "--tags")
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")
+    code, _, err = cloned.content.run("render", "--check")
+    assert (code, err.splitlines()[-1]) == (1, "2 files are not what renderer render writes")
 
 
 def test_without_git_the_disk_stands_for_the_target(repo: Repo) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from renderer.configure import Configuration
 from renderer.keys import CHECKS_KEYS, IMAGE_DIGEST
 from renderer.problem import Problem, Severity
 from renderer.schema import nearest
+from renderer.yaml_io import Node
 
 
 def check(configuration: Configuration) -> Iterator[Problem]:
@@ -27,7 +28,12 @@ def check(configuration: Configuration) -> Iterator[Problem]:
     if launch.resume and configuration.leaf("maxtext", "run_name"):
         message = "sets maxtext.run_name, and so does maxtext: keep one"
         yield Problem("launch-resume", launch.place("resume"), "launch.resume", message)
-    for key, node in configuration.checks.items():
+    yield from unknown_promises(configuration.checks)
+
+
+def unknown_promises(promises: Mapping[str, Node]) -> Iterator[Problem]:
+    """Yield a problem per key of `checks:` that promises nothing."""
+    for key, node in promises.items():
         if key not in CHECKS_KEYS:
             near = nearest(key, CHECKS_KEYS) or list(CHECKS_KEYS)
             yield Problem(

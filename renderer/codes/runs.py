@@ -42,6 +42,7 @@ RENDERED: tuple[Code, ...] = (
         "A digest that a run carries is not that of its files.",
         "Run renderer render; on the target branch, renderer render --refresh for that experiment.",
     ),
+    Code("git-failed", "git could not read the repository.", "Mend what git says; fetch the whole history."),
     Code("render-base", "The target branch is not a commit here.", "Fetch it, or name another with --base."),
     Code("rendered-orphan", "No experiment renders the file.", "Run renderer render, which deletes it."),
     Code("rendered-unknown", "A file under rendered/ that the renderer does not write.", "Delete it."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,7 @@ def _changed(repository: Repository, names: Sequence[str], base: str | None) -> 
 
 def _target(repository: Repository, given: str | None, paths: Iterable[Path]) -> Target:
     found = target.find(repository, paths, given)
-    if given and not found.known:
+    if not found.known and (given is not None or os.environ.get("GITHUB_BASE_REF")):
         refuse("render-base", COMMAND_LINE, found.base.reason, path="--base")
     return found
 
@@ -110,7 +111,7 @@ def _files(batch: Batch, chosen: Target) -> dict[str, bytes]:
 
 def _check(root: Path, batch: Batch, chosen: Target, folders: Sequence[str] | None) -> int:
     kept = {run.folder for run in batch.frozen}
-    problems = list(rendered_tree.inspect(root, _files(batch, chosen), folders, kept))
+    problems = list(rendered_tree.inspect(root, _files(batch, chosen), folders, kept, chosen))
     show(problems)
     if problems:
         say(f"{_are(len(problems), 'file')} not what renderer render writes", err=True)
