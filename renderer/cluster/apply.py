@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -12,12 +13,14 @@ from renderer.cluster.applying import Applying, Progress
 from renderer.cluster.history import History
 from renderer.cluster.ledger import Store
 from renderer.cluster.outcome import DONE, Done, Outcome
-from renderer.cluster.planning import work
+from renderer.cluster.planning import Work, work
 from renderer.cluster.settings import settings, verify_identity
+from renderer.committed import named
 from renderer.location import COMMAND_LINE
 from renderer.plan import Action
 from renderer.policy import exceeded
 from renderer.problem import refuse
+from renderer.runs import State
 
 ADOPT, LAUNCH_ALL = "adopt", "launch-all"
 
@@ -68,6 +71,7 @@ def apply(api: Api, git: History, request: Request, progress: Progress) -> Resul
     if git.shallow():
         hint = "fetch the whole history: git fetch --unshallow, or fetch-depth: 0 in a workflow"
         refuse("apply-commit", COMMAND_LINE, "this clone is shallow: what was applied before cannot be told", hint=hint)
+    _refuse_unmerged(git, head)
     found = settings(git, head, request.environment)
     verify_identity(api, found.cluster)
     store = Store(api, request.environment)
@@ -78,7 +82,7 @@ def apply(api: Api, git: History, request: Request, progress: Progress) -> Resul
     elif request.first:
         message = f"{marker[:12]} was applied to {request.environment} before: --{request.first} is for the first apply"
         refuse("apply-first", COMMAND_LINE, message)
-    elif _is_older(git, head, marker):
+    elif _is_older(git, head, marker, request.environment):
         said = f"{head[:12]} was applied before; {marker[:12]}, which came after it, is the last applied commit"
         return replace(about, empty=True, notices=(said,))
     if request.first == ADOPT:
@@ -86,7 +90,7 @@ def apply(api: Api, git: History, request: Request, progress: Progress) -> Resul
         return _came_to(replace(about, empty=not (done.outcomes or done.notices)), done)
     todo = work(api, git, request.environment, store.entries(), marker, head)
     limits = tuple(exceeded(found.policy, **todo.asked))
-    about = replace(about, empty=todo.empty, actions=todo.actions)
+    about = replace(about, empty=todo.empty, actions=todo.actions, notices=tuple(_left(git, todo)))
     if limits:
         return replace(about, limits=limits)
     applying = Applying(api, git, store, found, todo, request.actor)
@@ -95,7 +99,16 @@ def apply(api: Api, git: History, request: Request, progress: Progress) -> Resul
 
 
 def _came_to(about: Result, done: Done) -> Result:
-    return replace(about, outcomes=done.outcomes, notices=done.notices, complete=done.complete)
+    notices = (*about.notices, *done.notices)
+    return replace(about, outcomes=done.outcomes, notices=notices, complete=done.complete)
+
+
+def _left(git: History, todo: Work) -> Iterator[str]:
+    """Say which runs of the commit stay refused: applying it once more tries them again."""
+    refused = {entry.name for entry in todo.entries.values() if entry.state is State.REFUSED}
+    count = len(named(git, todo.tree, refused - {action.run for action in todo.actions}))
+    if count and todo.marker != todo.head:
+        yield f"refused before and not tried again: {count}; apply this commit once more to try them"
 
 
 def _first(api: Api, request: Request) -> None:
@@ -116,7 +129,16 @@ def _first(api: Api, request: Request) -> None:
         refuse("apply-first", COMMAND_LINE, message, hint=hint)
 
 
-def _is_older(git: History, head: str, marker: str) -> bool:
+def _refuse_unmerged(git: History, head: str) -> None:
+    """Refuse a commit that the default branch of origin, where git knows it, does not hold."""
+    target = git.base(None)
+    if target.commit and not git.is_ancestor(head, target.commit):
+        message = f"HEAD {head[:12]} is not on {target.name}: only what was merged is applied"
+        hint = "merge it first; if it was merged: git fetch origin, and check out the merged commit"
+        refuse("apply-commit", COMMAND_LINE, message, hint=hint)
+
+
+def _is_older(git: History, head: str, marker: str, environment: str) -> bool:
     """Return whether the commit was applied before a later one. Refuses commits of which neither leads to the other."""
     if head == marker or git.is_ancestor(marker, head):
         return False
@@ -127,6 +149,7 @@ def _is_older(git: History, head: str, marker: str) -> bool:
     )
     hint = (
         "apply a commit that contains the last applied one\n"
-        "if the branch was rewritten on purpose: delete the marker and answer the question of the first apply anew"
+        "if the branch was rewritten on purpose, forget the marker and answer the question of the first apply anew:\n"
+        f"kubectl delete configmap marker-{environment} -n {ledger.CONTROL}"
     )
     return refuse("apply-commit", COMMAND_LINE, message, hint=hint)

@@ -81,6 +81,10 @@ def text(result: Result) -> Iterator[str]:
     for remedy in remedies(found):
         yield ""
         yield from remedy.splitlines()
+    if result.limits:
+        yield "the limits stand under merge: in presets/policy.yml; merge less at once, or have them raised"
+    if any(outcome.verdict is Verdict.REFUSED for outcome in found):
+        yield "once the cause is mended, apply this commit again: refused runs are tried again then"
     yield from result.notices
     if not result.dry_run:
         yield from usage(found)

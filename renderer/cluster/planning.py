@@ -107,7 +107,7 @@ def work(
         head=head,
         actions=tuple(action for action in mine if action.run not in swept),
         swept=tuple(swept.values()),
-        asked=asked(actions),
+        asked=asked(actions if marker else mine),
         blocked=blocked,
         entries=found,
         reader=reader,

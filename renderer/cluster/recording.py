@@ -60,8 +60,9 @@ class Recorder:
 
     def pull_request(self, action: Action) -> str:
         """Return the number of the pull request that brought a run, or "unknown"."""
-        unit = unit_of(action.state.file)
-        return (self._todo.pull_requests.get(unit, "") if unit else "") or _UNKNOWN
+        unit, earlier = unit_of(action.state.file), self._todo.entries.get(action.run)
+        found = self._todo.pull_requests.get(unit, "") if unit else ""
+        return found or (earlier.pull_request if earlier else "") or _UNKNOWN
 
 
 def entry_of(run: Committed, environment: str, namespace: str, *, commit: str, actor: str) -> Entry:

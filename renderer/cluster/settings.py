@@ -48,5 +48,8 @@ def verify_identity(api: Api, cluster: Cluster) -> None:
     found = identity(api) or "unknown"
     if found != cluster.identity:
         message = f"the kubeconfig's cluster has the identity {found}, {cluster.name} has {cluster.identity}"
-        hint = "use the credentials of the environment's cluster; nothing was changed"
+        hint = (
+            "use the credentials of the environment's cluster; nothing was changed\n"
+            f"if this is the cluster, correct identity in {clusters.FILE} and commit it: the file counts as committed"
+        )
         refuse("apply-cluster", cluster.place, message, hint=hint)

@@ -22,13 +22,13 @@ class NotStoppedError(Exception):
 
 
 def stop(api: Api, store: Store, entry: Entry, reason: str, state: State = State.STOPPED) -> Entry:
-    """Stop a run and return its entry; one that the ledger has as refused, stopped or failed is returned as it is.
+    """Stop a run and return its entry; one that the ledger has as stopped or failed is returned as it is.
 
     A launched run whose JobSet has ended is deleted and becomes stopped too: who wants it kept must not ask. `state`
     is what the entry of a run that has not started becomes. Raises ApiError, LedgerError and NotStoppedError.
     """
     for _ in range(ROUNDS):
-        if entry.state is State.PENDING:
+        if entry.state in {State.PENDING, State.REFUSED}:  # a refused run would be tried again
             changed = store.change(entry, state=state, reason=reason)
             if changed:
                 _delete_stray(api, changed)

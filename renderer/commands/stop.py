@@ -15,7 +15,7 @@ from renderer.commands.on_cluster import CLUSTER, agreed, cluster, load_clusters
 from renderer.commands.options import say
 from renderer.layers import ENVIRONMENTS
 from renderer.problem import refuse
-from renderer.runs import ALIVE, UNSTARTED
+from renderer.runs import ALIVE, UNSTARTED, State
 
 
 @click.command("stop")
@@ -32,7 +32,7 @@ def command(app: App, name: str, yes: bool) -> int:
         run = latest(runs(api, ENVIRONMENTS, namespaces(app.root, ENVIRONMENTS)), name, app.root)
         entry = _entry(run)
         local(api, clusters, [entry.environment])
-        if entry.state not in ALIVE | UNSTARTED or run.ended:
+        if entry.state not in ALIVE | UNSTARTED | {State.REFUSED} or run.ended:
             say(f"{entry.name} does not run: {_state(run, entry)}")
             return OK
         say(*_meaning(entry), err=True)

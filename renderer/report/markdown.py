@@ -103,6 +103,7 @@ def code(text: str, most: int = 160) -> str:
 
 
 _PLAIN = re.compile(r"\(?(?:[A-Za-z0-9]{1,20}|[0-9]{1,3}(?:,[0-9]{3})*)\)?[,.;:?]?")
+_MARKS = re.compile(r"(\(?)([^()]+?)([,.;:?)]*)")
 _COMMIT = re.compile(r"\W*[0-9a-fA-F]{7,}\W*")
 
 
@@ -114,7 +115,13 @@ def prose(text: str, most: int = 400) -> str:
     text = visible(text)
     text = text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
     groups = groupby(text.split(" "), lambda word: bool(_PLAIN.fullmatch(word)) and not _COMMIT.fullmatch(word))
-    return " ".join(" ".join(words_) if plain else code(" ".join(words_), most) for plain, words_ in groups)
+    return " ".join(" ".join(words_) if plain else _coded(" ".join(words_), most) for plain, words_ in groups)
+
+
+def _coded(text: str, most: int) -> str:
+    """Return a code span with the sentence's own marks outside."""
+    marks = _MARKS.fullmatch(text)
+    return f"{marks[1]}{code(marks[2], most)}{marks[3]}" if marks else code(text, most)
 
 
 def _first(report: Report) -> Iterator[str]:
@@ -216,7 +223,7 @@ def _named(names: Iterable[str], count: int) -> str:
 def _tail(report: Report, left_out: list[str], whole: str) -> str:
     """Return what every comment ends in: what it was made from, what it leaves out, and where the whole is."""
     link = re.fullmatch(r"https://[A-Za-z0-9./_?=&%#:-]{1,500}", whole)
-    place = f"[the whole report]({whole})" if link else code(whole) if whole else "the report of the check run"
+    place = f"[the whole report]({whole})" if link else code(whole) if whole else "renderer report --format html"
     missing = ", ".join(left_out[:20]) if left_out else "nothing but the manifests"
     cut = "".join(f"; {code(text)} of the data" for text in report.left_out[:_NAMED])
     base, head = code(report.base[:12], 20), code(report.head[:12], 20)

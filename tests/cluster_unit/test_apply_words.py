@@ -49,6 +49,7 @@ def test_text_tells_each_run_and_how_to_go_on() -> None:
         "",
         "# Make it:",
         "kubectl apply -f claim.yml",
+        "once the cause is mended, apply this commit again: refused runs are tried again then",
         "",
         "run-64c-11111111 in namespace training",
         "  monitor:   kubectl get jobset run-64c-11111111 -n training --watch",

@@ -81,7 +81,7 @@ def test_only_an_https_address_becomes_a_link() -> None:
         "It is all in [the whole report](https://ci.example/run/1).\n"
     )
     assert markdown.render(empty, "javascript:alert(1)").endswith("It is all in `javascript:alert(1)`.\n")
-    assert markdown.render(empty).endswith("It is all in the report of the check run.\n")
+    assert markdown.render(empty).endswith("It is all in renderer report --format html.\n")
 
 
 def test_an_empty_merge_says_so() -> None:
@@ -92,7 +92,7 @@ def test_an_empty_merge_says_so() -> None:
         "",
         "---",
         "`cccccccccccc` into `main` at `bbbbbbbbbbbb`; launched before by the history of main.",
-        "Left out here: nothing but the manifests. It is all in the report of the check run.",
+        "Left out here: nothing but the manifests. It is all in renderer report --format html.",
     ]
 
 
