@@ -41,7 +41,7 @@ test: install ## Every test that needs neither MaxText nor a cluster; ARGS="..."
 	$(VENV)/bin/pytest -n 2 $(ARGS)
 
 test-workflows: install ## The workflows under act, and the hooks as pre-commit installs them
-	$(VENV)/bin/pytest -m workflows $(ARGS)
+	$(VENV)/bin/pytest -m workflows -n 2 $(ARGS)
 
 test-deep: install $(MAXTEXT)/.done ## The tests that load the real MaxText; AGREEMENT_CASES=200 makes it shorter
 	$(VENV)/bin/pytest -m deep -s $(ARGS)

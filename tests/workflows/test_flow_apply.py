@@ -11,6 +11,8 @@ import pytest
 from tests.workflows.acting import Actions
 from tests.workflows.fake_github import NAME, Pull
 
+pytestmark = pytest.mark.workflows
+
 VARIABLES = {
     "WORKLOAD_IDENTITY_PROVIDER": "projects/1/locations/global/workloadIdentityPools/github/providers/github",
     "READ_SERVICE_ACCOUNT_TEST": "read-test@example-project.iam.gserviceaccount.com",

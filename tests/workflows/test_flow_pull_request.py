@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.workflows.acting import Actions
 from tests.workflows.archives import zip_file, zipped
 from tests.workflows.fake_github import FORK, NAME, Pull, Run
 from tests.workflows.job import app_key
+
+pytestmark = pytest.mark.workflows
 
 RENDERED = [f"rendered/test/qwen3-0.6b/second/{name}" for name in ("derive.json", "jobset.yml", "run.yml")]
 
