@@ -44,10 +44,14 @@ class Action:
 
 
 def asked(actions: Iterable[Action]) -> dict[str, int]:
-    """Return what the policy limits: launches, stops and chips of a merge. A retry was one of an earlier merge's."""
+    """Return what the policy limits: launches, stops and chips of a merge.
+
+    A retry, with the stops that it brings, was one of an earlier merge's.
+    """
     actions = list(actions)
     launches = [action for action in actions if action.effect in LAUNCHES - {Effect.RETRY}]
-    stops = sum(action.effect is Effect.STOP for action in actions)
+    retried = {action.run for action in actions if action.effect is Effect.RETRY}
+    stops = sum(action.effect is Effect.STOP and action.then not in retried for action in actions)
     return {"launches": len(launches), "stops": stops, "chips": sum(action.state.chips for action in launches)}
 
 

@@ -66,6 +66,8 @@ def _record(api: Api, store: Store, entry: Entry, *, dry_run: bool) -> Outcome:
         return outcome
     if store.add(entry) is None:
         there = store.entry(entry.name)
+        if there and there.commit != entry.commit:  # the old one may not lead here any more
+            there = store.change(there, commit=entry.commit) or there
         return replace(outcome, reason=f"the ledger has it already: {there.state if there else 'removed'}")
     if entry.uid and (other := lease.take(api, store, entry)):
         return replace(outcome, warnings=(f"{other} writes to {entry.output} too",))

@@ -106,8 +106,10 @@ class Api:
         while True:
             asked = {**query, "limit": str(_PAGE), **({"continue": token} if token else {})}
             page = self.call("GET", path, asked, accept=accept)
+            if "items" not in page:
+                raise ApiError(0, "", f"the answer is no list: is {path} served here?")
             yield from page["items"] or ()  # an empty list of metadata only is null
-            token = page["metadata"].get("continue", "")
+            token = (page.get("metadata") or {}).get("continue", "")
             if not token:
                 return
 
@@ -235,6 +237,8 @@ def connect(retries: int = 8) -> Api:
         )
     except (ConfigException, OSError) as error:
         raise NoClusterError(f"no usable kubeconfig: {error}") from error
+    except Exception as error:  # whatever the client makes of a damaged file; its text may hold what the file holds
+        raise NoClusterError(f"no usable kubeconfig: it is damaged ({type(error).__name__})") from error
     return Api(configuration)
 
 
@@ -257,7 +261,10 @@ def _dry(dry_run: bool) -> dict[str, str]:
 
 
 def _object(data: bytes) -> Object:
-    found = json.loads(data)
+    try:
+        found = json.loads(data)
+    except ValueError as error:
+        raise ApiError(0, "", "the answer is not JSON: is this an API server?") from error
     if not isinstance(found, dict):
         raise ApiError(0, "", "the API server's answer is no object")
     return found

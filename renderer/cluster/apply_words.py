@@ -17,6 +17,7 @@ from renderer.secrets import mask
 
 ORDER = tuple(Verdict)
 _MAX_HELP = 10
+_MAX_NOTICES = 20
 _TAIL_ROOM = 500
 
 
@@ -138,7 +139,9 @@ def markdown(result: Result) -> str:
     """Return a comment within GitHub's limit; no value in it can be more than text."""
     page = [f"<!-- renderer apply {result.environment} -->"]
     page.append(f"### Applied to {code(result.environment)}: {prose(mask(headline(result)))}.")
-    page += [f"\n{prose(mask(notice))}" for notice in result.notices]
+    page += [f"\n{prose(mask(notice))}" for notice in result.notices[:_MAX_NOTICES]]
+    if len(result.notices) > _MAX_NOTICES:
+        page.append(f"\nand {len(result.notices) - _MAX_NOTICES} more such notices in the log of the job")
     used, lines = sum(length(line) + 1 for line in page), list(_rows(result))
     for index, line in enumerate(lines):
         used += length(line) + 1

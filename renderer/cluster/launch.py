@@ -120,7 +120,7 @@ class Launcher:
         found = self._api.get(jobsets(objects.namespace, objects.name))
         if found is None or found["metadata"].get("deletionTimestamp"):
             raise WaitingError(f"an earlier JobSet {objects.name} is being deleted")
-        if content_digest_of(found) != objects.digest:
+        if content_digest_of(found) != objects.digest or not _ours(found):
             raise RefusedRunError(f"another JobSet is called {objects.name} in {objects.namespace}")
         return str(found["metadata"]["uid"])
 
@@ -209,6 +209,11 @@ class Launcher:
         if found is None:
             raise WaitingError("its entry is gone from the ledger")
         return found
+
+
+def _ours(jobset: Object) -> bool:
+    """Whether this package created a JobSet: what another hand made may be other than what was reviewed."""
+    return any(field.get("manager") == FIELD_MANAGER for field in jobset["metadata"].get("managedFields") or ())
 
 
 def _exists(error: ApiError) -> bool:

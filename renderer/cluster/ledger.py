@@ -27,6 +27,10 @@ GONE = "its JobSet finished or was removed before this was recorded"
 _MAX_REASON = 2000
 
 
+BY_HAND = "stopped by "
+"""How the reason of a stop begins that a person asked for."""
+
+
 class LedgerError(Exception):
     """What stands in the control namespace is no ledger; the text says which object and why."""
 
@@ -60,6 +64,11 @@ class Entry:
     created: str = ""
     changed: str = ""
     version: str = ""
+
+    @property
+    def swept(self) -> bool:
+        """Whether apply dropped the run before it was ever made: no person stopped it, so it may be wanted again."""
+        return self.state is State.STOPPED and not self.uid and not self.reason.startswith(BY_HAND)
 
     @property
     def over(self) -> bool:

@@ -13,8 +13,15 @@ from renderer.schema import nearest
 
 
 def latest(runs: Iterable[Seen], name: str, root: Path) -> Seen:
-    """Return the run that `name` names: of an experiment, its latest one. Raises RefusedError if there is none."""
-    return max(every(runs, [name], root), key=_age)
+    """Return the run that `name` names: of an experiment, its latest one that lives, else the latest.
+
+    Raises RefusedError if there is none.
+    """
+    return max(every(runs, [name], root), key=lambda run: (_lives(run), _age(run)))
+
+
+def _lives(run: Seen) -> bool:
+    return run.entry is not None and run.jobset is not None and not run.ended
 
 
 def every(runs: Iterable[Seen], names: Iterable[str], root: Path) -> list[Seen]:

@@ -86,7 +86,7 @@ def runs(api: Api, environments: Iterable[str], namespaces: Iterable[str]) -> li
     environments = tuple(environments)
     entries = [entry for environment in environments for entry in Store(api, environment).entries()]
     selector = f"{_EXPERIMENT_LABEL},{ENVIRONMENT_LABEL} in ({','.join(environments)})"
-    needed = {entry.namespace for entry in entries}
+    needed = {entry.namespace for entry in entries} - {""}  # the empty name stands for all namespaces
     found: list[Object] = []
     for namespace in sorted({*namespaces, *needed}):
         try:

@@ -107,7 +107,7 @@ def work(
         head=head,
         actions=tuple(action for action in mine if action.run not in swept),
         swept=tuple(swept.values()),
-        asked=asked(actions if marker else mine),
+        asked=asked(mine),
         blocked=blocked,
         entries=found,
         reader=reader,
@@ -157,7 +157,7 @@ def _ledger(entries: Iterable[Entry], alive: Iterable[Entry], final: Collection[
     living = {entry.name for entry in alive}
 
     def state(entry: Entry) -> str:
-        if entry.state is State.REFUSED and entry.name not in final:
+        if entry.swept or (entry.state is State.REFUSED and entry.name not in final):
             return State.PENDING
         return "ended" if entry.state is State.LAUNCHED and entry.name not in living else entry.state
 

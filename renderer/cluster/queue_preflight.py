@@ -12,6 +12,7 @@ from renderer.cluster.findings import Finding, doubtful, missing, unknown
 from renderer.cluster.kueue import DEFAULT, ClusterQueue, Kueue, Quota, fitting
 from renderer.cluster.needs import Needs
 from renderer.cluster.permissions import Unknown
+from renderer.manifests import HOLD_QUEUE
 
 _XPK_QUEUE = "cluster-queue"
 """What xpk calls its one ClusterQueue."""
@@ -24,6 +25,11 @@ def check_queue(facts: Facts, needs: Needs, slice_: Slice | None) -> Iterator[Fi
         if needs.queue:
             yield missing(f"Kueue is not installed, and the run waits in queue {needs.queue}", remedies.kueue())
         return
+    if not isinstance(namespace.queues, Unknown) and HOLD_QUEUE in namespace.queues:
+        yield missing(
+            f"LocalQueue {HOLD_QUEUE} exists in {needs.namespace}: runs are held by its absence, and would start early",
+            remedies.command("kubectl", "delete", "localqueue", HOLD_QUEUE, "-n", needs.namespace),
+        )
     if isinstance(namespace.queues, Unknown):
         yield unknown(facts.caller, namespace.queues, f"whether queue {needs.queue or DEFAULT} exists")
     elif needs.queue:

@@ -11,6 +11,7 @@ from renderer.cluster.planning import Work
 from renderer.committed import unit_of
 from renderer.names import output_directory
 from renderer.plan import Action, Effect
+from renderer.run_text import NAMESPACE, value
 from renderer.runs import Committed, State
 
 _UNKNOWN = "unknown"
@@ -48,7 +49,7 @@ class Recorder:
         if isinstance(found, Objects):
             data = found.run_data
             output = output_directory(str(data.get("base_output_directory") or ""), str(data.get("run_name") or ""))
-        namespace = found.namespace if isinstance(found, Objects) else ""
+        namespace = found.namespace if isinstance(found, Objects) else self._written(state)
         entry = entry_of(state, self._store.environment, namespace, commit=self._todo.head, actor=self._actor)
         return replace(
             entry,
@@ -57,6 +58,10 @@ class Recorder:
             reason=action.reason if refused else "",
             pull_request=self.pull_request(action),
         )
+
+    def _written(self, state: Committed) -> str:
+        """Return the namespace that a run's rendered files name: who watches runs must not look everywhere for it."""
+        return value(NAMESPACE, self._todo.reader.files(state).get("jobset.yml", b""))
 
     def pull_request(self, action: Action) -> str:
         """Return the number of the pull request that brought a run, or "unknown"."""
@@ -90,6 +95,8 @@ def _taken_up(found: Entry, wanted: Entry) -> bool:
 
     A run that is held, or was launched, stays as it was recorded.
     """
+    if found.swept:
+        return False
     if found.state is State.REFUSED:
         return wanted.state is State.REFUSED and found.reason == wanted.reason
     same = (found.namespace, found.output) == (wanted.namespace, wanted.output)

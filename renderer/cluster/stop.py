@@ -25,14 +25,15 @@ def stop(api: Api, store: Store, entry: Entry, reason: str, state: State = State
     """Stop a run and return its entry; one that the ledger has as stopped or failed is returned as it is.
 
     A launched run whose JobSet has ended is deleted and becomes stopped too: who wants it kept must not ask. `state`
-    is what the entry of a run that has not started becomes. Raises ApiError, LedgerError and NotStoppedError.
+    is what the entry of a run that has not started becomes; refusing a run that another apply has launched meanwhile
+    does nothing. Raises ApiError, LedgerError and NotStoppedError.
     """
     for _ in range(ROUNDS):
         if entry.state in {State.PENDING, State.REFUSED}:  # a refused run would be tried again
             changed = store.change(entry, state=state, reason=reason)
             if changed:
                 _delete_stray(api, changed)
-        elif entry.state in ALIVE:
+        elif entry.state in ALIVE and not (entry.state is State.LAUNCHED and state is not State.STOPPED):
             _delete(api, entry)
             final = state if entry.state is State.HELD else State.STOPPED
             changed = store.change(entry, state=final, reason=reason)

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from renderer.cli import OK, PROBLEMS, App
 from renderer.cluster.api import caller
-from renderer.cluster.ledger import Entry, Store
+from renderer.cluster.ledger import BY_HAND, Entry, Store
 from renderer.cluster.named import latest
 from renderer.cluster.observe import Seen, runs
 from renderer.cluster.stop import NotStoppedError, stop
@@ -38,7 +38,7 @@ def command(app: App, name: str, yes: bool) -> int:
         say(*_meaning(entry), err=True)
         if not agreed(f"Stop {entry.name} ({entry.chips} chips, {entry.environment}, {entry.state})?", yes=yes):
             return PROBLEMS
-        reason = f"stopped by {caller(api)} with renderer stop"
+        reason = f"{BY_HAND}{caller(api)} with renderer stop"
         try:
             with Console(stderr=True).status(f"waiting until the pods of {entry.name} are gone"):
                 stopped = stop(api, Store(api, entry.environment), entry, reason)

@@ -57,7 +57,7 @@ def test_a_new_run_is_launched_in_its_environment_only(repo: CommittedRepo) -> N
         {"launches": 1, "stops": 0, "chips": 64},
     )
     other = work(NO_API, repo.history, "prod", [], base, head)
-    assert (other.empty, other.asked) == (True, todo.asked)
+    assert (other.empty, other.asked) == (True, {"launches": 0, "stops": 0, "chips": 0})
 
 
 def test_without_a_marker_everything_is_new(repo: CommittedRepo) -> None:
@@ -194,3 +194,17 @@ def test_late_runs_are_planned_from_their_commit_alone(repo: CommittedRepo, livi
         ("nothing", ours.name),
         ("stop", late.name),
     ]
+
+
+@pytest.mark.parametrize(
+    ("reason", "effect"),
+    [("no longer wanted by the applied commit", "retry"), ("stopped by a@example.com with renderer stop", "nothing")],
+)
+def test_a_run_that_was_dropped_before_it_was_made_may_be_wanted_again(
+    reason: str, effect: str, repo: CommittedRepo
+) -> None:
+    first = repo.merge()
+    dropped = replace(repo.entry(first, State.STOPPED, reason=reason), uid="")
+    second = repo.merge(launch={"branch": "other"})
+    third = repo.merge()
+    assert [action.effect for action in plan(repo, [dropped], second, third).actions] == [effect]
