@@ -117,6 +117,8 @@ def test_another_cluster_is_not_touched(applied: Applied) -> None:
     assert ran.err == (
         f"presets/clusters.yml:12:3: the kubeconfig's cluster has the identity {identity}, test-tpu7x has {other}\n"
         "    use the credentials of the environment's cluster; nothing was changed\n"
+        "    if this is the cluster, correct identity in presets/clusters.yml and commit it: "
+        "the file counts as committed\n"
     )
     assert applied.store.entries() == []
 
