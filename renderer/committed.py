@@ -12,7 +12,7 @@ from renderer import run_text
 from renderer.configure import own_digest
 from renderer.git import Git
 from renderer.layers import ENVIRONMENTS, NAME, RENDERED, ExperimentFile, Repository, rendered_folder
-from renderer.names import experiment_label, label, object_name, sealed
+from renderer.names import experiment_label, label, object_name
 from renderer.outputs import REQUIRED, RUN_FILES
 from renderer.problem import Problem, errors
 from renderer.run_text import value
@@ -143,8 +143,6 @@ def _with_files(
         return replace(state, problem="its file has errors: run renderer validate")
     if found["own"] != own_digest(experiment):
         return replace(state, problem="its rendered files are those of other content: run renderer render")
-    if not sealed(files):
-        return replace(state, problem="its rendered files were edited by hand: run renderer render")
     if value(run_text.EXPERIMENT, jobset) != experiment_label(experiment.effective_name):
         return replace(state, problem="its rendered files are those of another name: run renderer render")
     if state.name != object_name(state.whole_name, state.attempt):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from renderer.committed import Reader, Unit, differing, folders, named, unit_of, wanted
 from renderer.git import Base
 from renderer.layers import RENDERED
+from renderer.names import sealed
 from renderer.plan import Action, plan
 from renderer.report.sources import experiments
 from renderer.report.trees import Log, Trees
@@ -45,7 +46,7 @@ def read(git: Log, base: Base, head: str, ledger: Ledger | None = None, source: 
         units |= set(named(git, trees.merged, ledger.pending).values())
     blobs = git.blobs([*wanted(trees.base, units), *wanted(trees.merged, units)])
     before, after = Reader(trees.base, blobs), Reader(trees.merged, blobs)
-    old, new = before.snapshot(units), after.snapshot(units)
+    old, new = before.snapshot(units), _judged(after, after.snapshot(units))
     known_by, notices = f"the ledger {source}", trees.notices
     if ledger is None:
         standing = {run.name for run in old.runs if not run.stopped}
@@ -75,3 +76,10 @@ def _orphans(head: Snapshot, trees: Trees, units: Iterable[Unit]) -> list[str]:
     present = {path.rpartition("/")[0] for path in trees.merged if path.startswith(f"{RENDERED}/")}
     found = sorted(folder for unit in units for folder in folders(unit) if folder in present - owned)
     return [f"{folder} is rendered, but no experiment renders it: run renderer render" for folder in found]
+
+
+def _judged(reader: Reader, head: Snapshot) -> Snapshot:
+    """Return the runs of the merge, with a problem where files were edited by hand: apply would refuse these."""
+    problem = "its rendered files were edited by hand: run renderer render"
+    edited = {run.file for run in head.runs if run.name and not run.problem and not sealed(reader.files(run))}
+    return Snapshot(tuple(replace(run, problem=problem) if run.file in edited else run for run in head.runs))

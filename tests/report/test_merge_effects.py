@@ -300,3 +300,11 @@ def test_a_name_that_the_rendered_files_do_not_carry_is_refused(repo: Repo) -> N
     repo.commit()
     reason = "its rendered files are those of another name: run renderer render"
     assert repo.effects() == [("refuse", "other", reason)]
+
+
+def test_hand_edited_files_are_refused(repo: Repo) -> None:
+    repo.branch("topic")
+    repo.experiment()
+    repo.content.edit("rendered/test/qwen3-0.6b/run/run.yml", "\nsteps: 20\n", "\nsteps: 21\n")
+    repo.commit()
+    assert repo.effects() == [("refuse", "run", "its rendered files were edited by hand: run renderer render")]
