@@ -28,6 +28,8 @@ LOCKED = {
     package["name"]: package["version"] for package in tomllib.loads((SHIPPED / "uv.lock").read_text())["package"]
 }
 
+pytestmark = pytest.mark.workflows
+
 
 @dataclass(frozen=True, slots=True)
 class Clone:
