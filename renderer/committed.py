@@ -13,7 +13,7 @@ from renderer.configure import own_digest
 from renderer.git import Git
 from renderer.layers import ENVIRONMENTS, NAME, RENDERED, ExperimentFile, Repository, rendered_folder
 from renderer.names import experiment_label, label, object_name
-from renderer.outputs import REQUIRED, RUN_FILES
+from renderer.outputs import POD_SCRIPTS, REQUIRED, RUN_FILES
 from renderer.problem import Problem, errors
 from renderer.run_text import value
 from renderer.runs import Committed, Snapshot
@@ -37,7 +37,19 @@ def unit_of(path: str) -> Unit | None:
 def differing(base: Tree, head: Tree) -> set[Unit]:
     """Return the experiments whose own or rendered files two commits do not hold alike."""
     changed = {path for path in base.keys() | head.keys() if base.get(path) != head.get(path)}
-    return {unit for unit in map(unit_of, changed) if unit}
+    return units_of(changed)
+
+
+def units_of(paths: Iterable[str]) -> set[Unit]:
+    """Return the experiments that any of `paths` belong to."""
+    return {unit for unit in map(unit_of, paths) if unit}
+
+
+def pod_scripts(git: Git, tree: Tree) -> dict[str, bytes]:
+    """Return all pod scripts of a commit, by path."""
+    paths = {path: blob for path, blob in tree.items() if path.startswith(f"{POD_SCRIPTS}/")}
+    blobs = git.blobs(paths.values())
+    return {path: blobs[blob] for path, blob in paths.items()}
 
 
 def experiment_path(unit: Unit) -> str:

@@ -51,7 +51,7 @@ def wrong(
         if found != ("Deployment", wanted, data.jobset["metadata"]["namespace"]):
             yield Wrong(f"{folder}/watcher.yml", f"is no Deployment {wanted}")
     pod = digest_of_pod(data.jobset)
-    message = _of_scripts(pod, scripts_of(pod, scripts))
+    message = wrong_scripts(pod, scripts_of(pod, scripts))
     if message:
         yield Wrong(f"{POD_SCRIPTS}/{pod}", message)
 
@@ -82,7 +82,7 @@ def scripts_of(pod: str, scripts: Mapping[str, bytes]) -> dict[str, bytes]:
     return {path.removeprefix(folder): data for path, data in scripts.items() if path.startswith(folder)}
 
 
-def _of_scripts(pod: str, scripts: Mapping[str, bytes]) -> str:
+def wrong_scripts(pod: str, scripts: Mapping[str, bytes]) -> str:
     """Return what is wrong with the pod scripts of the digest `pod`, empty if nothing is."""
     if not scripts:
         return f"is missing; {_RENDER}"

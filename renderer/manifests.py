@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from renderer.outputs import QUEUE_LABEL, config_map_data, mounted
+from renderer.names import QUEUE_LABEL
+from renderer.outputs import config_map_data, mounted
 from renderer.scalars import quote
 from renderer.yaml_io import load
 

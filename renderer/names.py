@@ -11,6 +11,8 @@ from typing import Any
 
 REPLICATED_JOB = "slice-job"
 MAX_LABEL = 63
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+"""The label of a JobSet that names its Kueue queue."""
 ATTEMPT_ROOM = len("-a99")
 
 

@@ -24,9 +24,6 @@ REQUIRED = ("derive.json", "jobset.yml", "run.yml")
 CONFIG_MAP_FILES = ("derive.json", "run.yml")
 """What the run's ConfigMap carries into the pod."""
 
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-"""The label of a JobSet that names its Kueue queue."""
-
 POD_SCRIPTS = f"{RENDERED}/_pod"
 """Where the pod scripts lie, in a folder per digest of theirs."""
 

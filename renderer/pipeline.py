@@ -13,7 +13,7 @@ from renderer.checks.topology import slice_of
 from renderer.collisions import Identity
 from renderer.configure import Configuration, Configurator
 from renderer.freeze import Frozen
-from renderer.layers import Repository
+from renderer.layers import ExperimentFile, Repository
 from renderer.location import Location
 from renderer.mesh import global_batch, mesh
 from renderer.outputs import Rendered
@@ -53,8 +53,7 @@ def render_paths(
     results: list[Result] = []
     frozen: list[Frozen] = []
     for path in paths:
-        kept = _kept(configurator, rules, path, target, found) if target else None
-        result = kept or _fresh(configurator, rules, path, found)
+        result = _one(configurator, rules, path, target, found)
         if isinstance(result, Result):
             results.append(result)
         elif isinstance(result, Frozen):
@@ -66,17 +65,27 @@ def render_paths(
     return Batch(tuple(results), tuple(found), tuple(frozen))
 
 
+def _one(
+    configurator: Configurator, rules: Policy, path: Path, target: Target | None, problems: list[Problem]
+) -> Frozen | Result | None:
+    """Return the run of an experiment, kept or rendered; nothing if there are errors."""
+    experiment = _read(configurator, path, problems)
+    if experiment is None:
+        return None
+    kept = _kept(configurator, rules, experiment, target, problems) if target else None
+    return kept or _fresh(configurator, rules, experiment, problems)
+
+
 def _kept(
-    configurator: Configurator, rules: Policy, path: Path, target: Target, problems: list[Problem]
+    configurator: Configurator, rules: Policy, experiment: ExperimentFile, target: Target, problems: list[Problem]
 ) -> Frozen | Result | None:
     """Return the run that an experiment keeps, nothing where it is to be rendered or has errors of its own.
 
     A fresh rendering of a frozen run is legal too, if that is what lies on disk: somebody asked for it.
     """
     found: list[Problem] = []
-    experiment = configurator.read(path, found)
     intent = launch.parse(experiment.launch, Location(experiment.file), found)
-    if intent is None or errors(found) or (intent.environment == "prod" and not intent.owner):
+    if intent is None or (intent.environment == "prod" and not intent.owner):
         return None
     if intent.model != experiment.model:
         return None
@@ -88,15 +97,17 @@ def _kept(
     kept = next((form for form in forms if form.files == disk), None)
     if kept:
         return kept
-    fresh = _fresh(configurator, rules, path, found)
+    fresh = _fresh(configurator, rules, experiment, found)
     if fresh and fresh.rendered.files == disk:
         problems.extend(found)
         return fresh
     return forms[0]
 
 
-def _fresh(configurator: Configurator, rules: Policy, path: Path, problems: list[Problem]) -> Result | None:
-    configuration = configure(configurator, path, problems)
+def _fresh(
+    configurator: Configurator, rules: Policy, experiment: ExperimentFile, problems: list[Problem]
+) -> Result | None:
+    configuration = _configured(configurator, experiment, problems)
     return judge(configuration, rules, problems) if configuration else None
 
 
@@ -124,10 +135,20 @@ def judge(
 
 def configure(configurator: Configurator, path: Path, problems: list[Problem]) -> Configuration | None:
     """Return the configuration of the experiment at `path`, nothing if a stage before the merge found problems."""
+    experiment = _read(configurator, path, problems)
+    return _configured(configurator, experiment, problems) if experiment else None
+
+
+def _read(configurator: Configurator, path: Path, problems: list[Problem]) -> ExperimentFile | None:
     before = len(problems)
     experiment = configurator.read(path, problems)
-    if errors(problems[before:]):
-        return None
+    return None if errors(problems[before:]) else experiment
+
+
+def _configured(
+    configurator: Configurator, experiment: ExperimentFile, problems: list[Problem]
+) -> Configuration | None:
+    before = len(problems)
     configuration = configurator.configure(experiment, problems)
     return None if errors(problems[before:]) else configuration
 

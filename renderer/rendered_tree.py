@@ -14,17 +14,19 @@ from pathlib import Path
 
 from renderer import exchange, names
 from renderer.freeze import Frozen
+from renderer.integrity import scripts_of, wrong_scripts
+from renderer.layers import RENDERED
 from renderer.location import Location
-from renderer.outputs import RUN_FILES, Rendered, pod_digest, pod_files, scripts_digest
+from renderer.outputs import POD_SCRIPTS, RUN_FILES, Rendered, pod_digest, pod_files
 from renderer.problem import Problem, refuse
 from renderer.run_text import POD_DIGEST
 from renderer.target import Target
 
-FOLDER = "rendered"
+FOLDER = RENDERED
 STAGING = ".renderer-staging-"
 """How the folders begin in which a new tree is built."""
 _RUN_FILE = re.compile(rf"{FOLDER}/(?:prod|test)/[^/]+/[^/]+/(?:{'|'.join(map(re.escape, RUN_FILES))})")
-_POD_FILE = re.compile(rf"{FOLDER}/_pod/([0-9a-f]{{12}})/[^/]+")
+_POD_FILE = re.compile(rf"{POD_SCRIPTS}/([0-9a-f]{{12}})/[^/]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ def kept(runs: Iterable[Frozen], target: Target) -> dict[str, bytes]:
     jobsets = (data for path, data in files.items() if path.endswith("/jobset.yml"))
     pods = {match.decode() for data in jobsets for match in POD_DIGEST.findall(data)}
     for pod in sorted(pods):
-        files.update(pod_files() if pod == pod_digest() else target.scripts(f"{FOLDER}/_pod/{pod}"))
+        files.update(pod_files() if pod == pod_digest() else target.scripts(f"{POD_SCRIPTS}/{pod}"))
     return files
 
 
@@ -149,18 +151,9 @@ def inspect(
 def _damaged_scripts(files: Mapping[str, bytes]) -> Iterator[Problem]:
     """Yield a problem per folder of pod scripts that a run refers to and that is not what its name says."""
     for pod in sorted(_pods(Path(), files, set())):
-        place = f"{FOLDER}/_pod/{pod}"
-        scripts = {path.rpartition("/")[2]: data for path, data in files.items() if path.startswith(f"{place}/")}
-        if not scripts or _digest(scripts) != pod:
+        if wrong_scripts(pod, scripts_of(pod, files)):
             message = "is missing or was edited; restore it from git, or run renderer render --refresh for its runs"
-            yield Problem("rendered-digest", Location(place), "", message)
-
-
-def _digest(scripts: Mapping[str, bytes]) -> str:
-    try:
-        return scripts_digest(scripts)
-    except ValueError:
-        return ""
+            yield Problem("rendered-digest", Location(f"{POD_SCRIPTS}/{pod}"), "", message)
 
 
 def _problem(code: str, path: str, message: str) -> Problem:

@@ -11,7 +11,7 @@ from renderer.configure import Configuration, experiment_data
 from renderer.keys import DEPLOY_KEYS, IMAGE_DIGEST
 from renderer.merge import ORDER, values, winner
 from renderer.mesh import maxtext_model
-from renderer.names import digest, experiment_label, label_value
+from renderer.names import QUEUE_LABEL, digest, experiment_label, label_value
 from renderer.problem import visible
 from renderer.scalars import Value
 from renderer.schema import deps_command, is_released, trainer_module
@@ -202,5 +202,5 @@ def labels(run: Run, *, queued: bool) -> list[tuple[str, str]]:
     if run.branch:
         found["renderer/branch"] = label_value(run.branch)
     if run.queue and queued:
-        found["kueue.x-k8s.io/queue-name"] = run.queue
+        found[QUEUE_LABEL] = run.queue
     return sorted(found.items())

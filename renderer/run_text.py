@@ -15,7 +15,6 @@ def _line(pattern: bytes) -> re.Pattern[bytes]:
 # Of jobset.yml.
 NAME = _line(rb'^  name: "([a-z][-a-z0-9]*)"$')
 NAMESPACE = _line(rb"^  namespace: " + _QUOTED + rb"$")
-MODEL = _line(_LABEL % b"model")
 EXPERIMENT = _line(_LABEL % b"experiment")
 CHIPS = _line(rb'^    renderer/chips: "([0-9]{1,7})"$')
 CONTENT_DIGEST = _line(rb'^    renderer/content-digest: "([0-9a-f]{64})"$')

@@ -17,7 +17,7 @@ ORDER = [
     "maxtext_types", "codes", "layers", "tables", "clusters", "extensions", "merge", "overrides", "launch", "names",
     "configure", "accelerators", "mesh", "origins", "checks", "run_spec", "policy", "derived", "jobset_schema",
     "jobset", "run_file", "run_text", "outputs", "rendered_run", "output_checks", "git", "runs", "plan", "committed",
-    "target", "collisions", "freeze", "promises", "pipeline", "exchange", "rendered_tree", "run_rows", "integrity",
+    "target", "collisions", "freeze", "promises", "integrity", "pipeline", "exchange", "rendered_tree", "run_rows",
     "affected", "compare", "manifests", "editor_schema", "key_page", "validation", "legacy", "report",
     "train_log", "cluster", "smoke", "cli", "commands", "__main__",
 ]

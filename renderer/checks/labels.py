@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from renderer.configure import Configuration
 from renderer.keys import LABEL
+from renderer.names import QUEUE_LABEL
 from renderer.problem import Problem
 
 _LABEL = re.compile(LABEL.pattern)
@@ -19,5 +20,5 @@ def check(configuration: Configuration) -> Iterator[Problem]:
     """
     leaf = configuration.leaf("deploy", "QUEUE")
     if leaf and isinstance(leaf.node.value, str) and not _LABEL.fullmatch(leaf.node.value):
-        message = f"{len(leaf.node.value)} characters: the label kueue.x-k8s.io/queue-name holds {LABEL.words}"
+        message = f"{len(leaf.node.value)} characters: the label {QUEUE_LABEL} holds {LABEL.words}"
         yield Problem("label", leaf.at, "deploy.QUEUE", message)

@@ -14,7 +14,7 @@ from renderer.cluster.outcome import DONE, Done, Outcome, Verdict, of_entry
 from renderer.cluster.planning import FOLDERS
 from renderer.cluster.recording import entry_of
 from renderer.cluster.tasks import each
-from renderer.committed import Reader, unit_of, wanted
+from renderer.committed import Reader, units_of, wanted
 from renderer.run_text import NAMESPACE, value
 from renderer.runs import Committed, State
 
@@ -27,7 +27,7 @@ def adopt(api: Api, git: History, store: Store, head: str, *, actor: str, dry_ru
     Complete is what leaves the marker at `head`. Raises ApiError and LedgerError.
     """
     tree = git.tree(head, *FOLDERS)
-    units = {unit for unit in map(unit_of, tree) if unit}
+    units = units_of(tree)
     reader = Reader(tree, git.blobs(wanted(tree, units)))
     runs = [run for run in reader.snapshot(units).runs if run.environment == store.environment and not run.stopped]
     sound = [run for run in runs if run.name and not run.problem]

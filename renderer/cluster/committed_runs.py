@@ -7,10 +7,9 @@ from functools import cached_property
 
 from renderer.cluster.ledger import Entry
 from renderer.cluster.objects import Objects, objects
-from renderer.committed import Reader, Tree, Unit, unit_of, wanted
+from renderer.committed import Reader, Tree, Unit, pod_scripts, units_of, wanted
 from renderer.git import FOLDERS, Git
 from renderer.location import COMMAND_LINE
-from renderer.outputs import POD_SCRIPTS
 from renderer.problem import RefusedError, refuse
 from renderer.runs import Committed
 
@@ -77,13 +76,11 @@ class _Commit:
 
     @cached_property
     def _scripts(self) -> Mapping[str, bytes]:
-        paths = {path: blob for path, blob in self._tree.items() if path.startswith(f"{POD_SCRIPTS}/")}
-        blobs = self._git.blobs(paths.values())
-        return {path: blobs[blob] for path, blob in paths.items()}
+        return pod_scripts(self._git, self._tree)
 
     @cached_property
     def _units(self) -> set[Unit]:
-        return {unit for unit in map(unit_of, self._tree) if unit}
+        return units_of(self._tree)
 
     @cached_property
     def _tree(self) -> Tree:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from renderer.cluster.api import FIELD_MANAGER, Object
-from renderer.cluster.needs import QUEUE_LABEL
+from renderer.names import QUEUE_LABEL
 
 Path = tuple[str, ...]
 """Names of fields; an item of a list is named by its key, as [trainer]."""

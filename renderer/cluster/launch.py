@@ -12,9 +12,9 @@ from renderer.cluster import lease
 from renderer.cluster.api import FIELD_MANAGER, Api, ApiError, Object, core, deployments, jobsets
 from renderer.cluster.labels import content_digest_of
 from renderer.cluster.ledger import GONE, ROUNDS, Entry, Store
-from renderer.cluster.needs import QUEUE_LABEL
 from renderer.cluster.objects import Objects
 from renderer.cluster.stop import delete_jobset, stop
+from renderer.names import QUEUE_LABEL
 from renderer.runs import ALIVE, State
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from renderer.names import QUEUE_LABEL
+
 TPU = "google.com/tpu"
 ACCELERATOR_LABEL = "cloud.google.com/gke-tpu-accelerator"
 TOPOLOGY_LABEL = "cloud.google.com/gke-tpu-topology"
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 _GCS_FUSE = "gke-gcsfuse/volumes"
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from renderer.cluster.api import Object
 from renderer.cluster.history import History
-from renderer.cluster.needs import QUEUE_LABEL, Needs, needs
-from renderer.committed import Reader, Tree
+from renderer.cluster.needs import Needs, needs
+from renderer.committed import Reader, Tree, pod_scripts
 from renderer.integrity import Intent, scripts_of, wrong
 from renderer.location import Location
 from renderer.manifests import HOLD_QUEUE
-from renderer.names import sealed
-from renderer.outputs import DAMAGED, POD_SCRIPTS, REQUIRED, config_map_data, digest_of_pod, mounted, parse
+from renderer.names import QUEUE_LABEL, sealed
+from renderer.outputs import DAMAGED, REQUIRED, config_map_data, digest_of_pod, mounted, parse
 from renderer.problem import RefusedError, refuse
 from renderer.rendered_run import damaged
 from renderer.runs import Committed
@@ -86,9 +86,7 @@ def read_runs(
 ) -> dict[str, Objects | str]:
     """Return what committed runs consist of by name, or why their files cannot be launched, naming the file."""
     runs = list(runs)
-    paths = {path: blob for path, blob in tree.items() if path.startswith(f"{POD_SCRIPTS}/")} if runs else {}
-    blobs = git.blobs(paths.values())
-    scripts = {path: blobs[blob] for path, blob in paths.items()}
+    scripts = pod_scripts(git, tree) if runs else {}
     found: dict[str, Objects | str] = {}
     for run in runs:
         files = reader.files(run)

@@ -10,11 +10,11 @@ from renderer.cluster import waiting
 from renderer.cluster.api import Api, ApiError, Object, core
 from renderer.cluster.labels import CONTAINER
 from renderer.cluster.ledger import Entry, export
-from renderer.cluster.needs import QUEUE_LABEL
 from renderer.cluster.observe import Seen, View, newest_pod
 from renderer.cluster.tasks import each
 from renderer.cluster.waiting import Place
 from renderer.manifests import HOLD_QUEUE
+from renderer.names import QUEUE_LABEL
 from renderer.runs import State
 from renderer.train_log import parse_step
 

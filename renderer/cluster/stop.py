@@ -9,6 +9,7 @@ from http import HTTPStatus
 from renderer.cluster.api import Api, ApiError, Object, core, deployments, jobsets
 from renderer.cluster.labels import JOBSET_LABEL, content_digest_of
 from renderer.cluster.ledger import ROUNDS, Entry, Store
+from renderer.outputs import pod_spec
 from renderer.runs import ALIVE, State
 
 MARGIN = 60
@@ -81,8 +82,7 @@ def _grace(jobset: Object | None) -> int:
     """Return the grace period of a JobSet's pods, in seconds."""
     if jobset is None:
         return _GRACE
-    pod = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
-    return int(pod.get("terminationGracePeriodSeconds", _GRACE))
+    return int(pod_spec(jobset).get("terminationGracePeriodSeconds", _GRACE))
 
 
 def _wait(api: Api, entry: Entry, seconds: float) -> None:

@@ -11,12 +11,12 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from renderer.location import Location
+from renderer.names import QUEUE_LABEL
 from renderer.problem import refuse
 
 _ACCELERATOR = "cloud.google.com/gke-tpu-accelerator"
 _TOPOLOGY = "cloud.google.com/gke-tpu-topology"
 _EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-_QUEUE = "kueue.x-k8s.io/queue-name"
 
 
 def documents(text: str, source: str) -> list[dict[str, Any]]:
@@ -127,7 +127,7 @@ def job(job_set: Mapping[str, Any], source: str) -> dict[str, Any]:
     return {
         "name": metadata.get("name") or metadata.get("generateName"),
         "namespace": metadata.get("namespace", "default"),
-        "queue": (metadata.get("labels") or {}).get(_QUEUE),
+        "queue": (metadata.get("labels") or {}).get(QUEUE_LABEL),
         "exclusive_topology": (metadata.get("annotations") or {}).get(_EXCLUSIVE),
         "accelerator": selector.get(_ACCELERATOR),
         "topology": selector.get(_TOPOLOGY),
