@@ -144,7 +144,6 @@ def api_server(site: Site) -> None:
         f"--audit-policy-file={site.write('audit-policy.json', _AUDIT)}",
         f"--audit-log-path={site.folder / 'audit.log'}",
         "--audit-log-mode=blocking",
-        "--audit-log-maxsize=0",  # one file, however long
     )
 
 

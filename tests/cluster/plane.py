@@ -8,7 +8,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,11 +46,14 @@ class ControlPlane:
     def audit(self) -> Iterator[Object]:
         """Yield the API server's own record: every write of a Job or JobSet with request and response.
 
-        A control plane that was given to us has none.
+        A control plane that was given to us has none. What is being written now is left out, and what the server was
+        writing when it was killed.
         """
-        path = self.folder / "audit.log"
-        for line in path.read_text().splitlines() if path.is_file() else ():
-            yield json.loads(line)
+        for path in sorted(self.folder.glob("audit*.log")):  # the server begins another file every 100 MB
+            with path.open() as file:
+                for line in file:
+                    with suppress(json.JSONDecodeError):
+                        yield json.loads(line)
 
     def restart_api_server(self) -> None:
         """Let the API server crash and start it again; its clients see lost connections meanwhile."""

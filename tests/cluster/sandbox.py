@@ -201,7 +201,7 @@ def sandbox(plane: ControlPlane) -> Iterator[Sandbox]:
 def job_failures(plane: ControlPlane, namespace: str) -> list[tuple[str, str]]:
     """Return reason and message of every failure of a Job in the API server's record, also of Jobs that are gone."""
     found: dict[tuple[str, str], None] = {}
-    for job in _recorded_jobs(plane):
+    for job in recorded_jobs(plane):
         if job["metadata"].get("namespace") == namespace:
             for condition in job.get("status", {}).get("conditions", ()):
                 if condition["type"] == "Failed":
@@ -213,14 +213,15 @@ def launches(plane: ControlPlane) -> set[str]:
     """Return the uid of every JobSet whose Job was ever unsuspended, by the API server's record."""
     return {
         owner["uid"]
-        for job in _recorded_jobs(plane)
+        for job in recorded_jobs(plane)
         if not job["spec"].get("suspend")
         for owner in job["metadata"].get("ownerReferences", ())
         if owner["kind"] == "JobSet"
     }
 
 
-def _recorded_jobs(plane: ControlPlane) -> Iterator[Object]:
+def recorded_jobs(plane: ControlPlane) -> Iterator[Object]:
+    """Yield every Job as the API server's record has it after each write."""
     for event in plane.audit():
         job = event.get("responseObject", {})
         if job.get("kind") == "Job" and "dryRun" not in event["requestURI"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import http
 import random
 import signal
 import subprocess
@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from renderer.manifests import HOLD_QUEUE
-from tests.cluster.api import Object, core, jobsets, wait_for
+from tests.cluster.api import ApiError, Object, core, jobsets, wait_for
 from tests.cluster.faults import NthRequest, NthWrite, kept_up, sometimes
 from tests.cluster.hasty import READ_SECONDS
 from tests.cluster.merges import APPLY, CONTROL, HASTY, Ended, Merges, finish
 from tests.cluster.plane import ControlPlane
 from tests.cluster.proxy import Fault, Plan, Proxy, faultless, proxy
-from tests.cluster.sandbox import QUEUE, Sandbox
+from tests.cluster.sandbox import QUEUE, Sandbox, recorded_jobs
 
 
 @dataclass(slots=True)
@@ -122,9 +122,16 @@ class Trial:
         started = {uid for uid, job in self._jobs().items() if not job["spec"].get("suspend")}
         ended = [jobset for jobset in self.sandbox.jobsets() if jobset["metadata"]["uid"] in started]
         for jobset in ended:
-            path = jobsets(self.merges.namespace, jobset["metadata"]["name"])
-            self.sandbox.plane.api.delete(path, propagationPolicy="Background")
+            self._remove(jobset["metadata"]["name"])
         self.lines.append(f"  {len(ended)} runs finished and were removed")
+
+    def _remove(self, name: str) -> None:
+        """Delete a JobSet, unless it is gone by now: what an apply stopped stays listed until its Jobs have ended."""
+        try:
+            self.sandbox.plane.api.delete(jobsets(self.merges.namespace, name), propagationPolicy="Background")
+        except ApiError as error:
+            if error.status != http.HTTPStatus.NOT_FOUND:
+                raise
 
     def _under_way(self) -> list[str]:
         """Return the JobSets that are released, and whose Job is not started."""
@@ -236,20 +243,11 @@ class Trial:
 def launched(plane: ControlPlane, namespace: str) -> dict[str, set[str]]:
     """Return the uids of the JobSets whose Job was ever unsuspended, by the JobSet's name, from the server's record."""
     found: dict[str, set[str]] = {}
-    for job in _recorded_jobs(plane):
+    for job in recorded_jobs(plane):
         if job["metadata"].get("namespace") == namespace and not job["spec"].get("suspend"):
             (owner,) = job["metadata"]["ownerReferences"]
             found.setdefault(owner["name"], set()).add(owner["uid"])
     return found
-
-
-def _recorded_jobs(plane: ControlPlane) -> Iterator[Object]:
-    for path in plane.folder.glob("audit*.log"):  # the server begins another file every 100 MB
-        with path.open() as file:
-            for line in file:
-                written = json.loads(line).get("responseObject", {})
-                if written.get("kind") == "Job":
-                    yield written
 
 
 def _released(jobset: Object) -> bool:
