@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,6 @@ class Reader:
     def __init__(self, tree: Tree, blobs: Mapping[str, bytes]) -> None:
         self._tree = tree
         self._blobs = blobs
-        self._repository = Repository(Path("/"))
 
     def snapshot(self, units: Iterable[Unit]) -> Snapshot:
         """Return what the commit holds of these experiments."""
@@ -103,7 +103,9 @@ class Reader:
 
     def experiment(self, path: str, problems: list[Problem]) -> ExperimentFile:
         """Return the experiment file at `path`; append what is wrong with it to `problems`."""
-        return self._repository.parse_experiment(Path("/", path), self._blobs[self._tree[path]], problems)
+        experiment, found = _parsed(path, self._blobs[self._tree[path]])
+        problems += found
+        return experiment
 
     def _committed(self, unit: Unit) -> Committed | None:
         path = experiment_path(unit)
@@ -124,6 +126,13 @@ class Reader:
             stopped=launch.get("state") == "stopped",
         )
         return _with_files(intent, self.files(intent), experiment, unreadable=bool(errors(problems)))
+
+
+@lru_cache(maxsize=8192)
+def _parsed(path: str, data: bytes) -> tuple[ExperimentFile, tuple[Problem, ...]]:
+    """Return the experiment file that `data` is at `path`; the commits that are compared hold most of them alike."""
+    problems: list[Problem] = []
+    return Repository(Path("/")).parse_experiment(Path("/", path), data, problems), tuple(problems)
 
 
 def _text(launch: Mapping[str, Any], key: str) -> str:
