@@ -130,6 +130,12 @@ class Git:
         out = self._run("ls-files", "--others", "-z", "--", *map(str, folders)) if folders else None
         return [self.folder / name for name in os.fsdecode(out or b"").split("\0")[:-1]]
 
+    def uncommitted(self, *folders: str) -> list[str]:
+        """Return the files below `folders` that are on disk otherwise than in HEAD, relative to the checkout."""
+        words = ("--porcelain", "-z", "--untracked-files=all", "--no-renames")
+        out = self._run("status", *words, "--", *folders)
+        return [line[3:] for line in os.fsdecode(out or b"").split("\0")[:-1]]
+
     def top(self) -> Path | None:
         """Return the folder of the checkout, nothing where there is none."""
         out = self._run("rev-parse", "--show-toplevel")

@@ -13,7 +13,7 @@ from renderer.cluster import apply_words
 from renderer.cluster.apply import ADOPT, LAUNCH_ALL, Request, Result, apply
 from renderer.cluster.history import History
 from renderer.commands.on_cluster import cluster
-from renderer.commands.options import format_option, say, say_json
+from renderer.commands.options import format_option, say, say_json, say_uncommitted
 from renderer.layers import ENVIRONMENTS
 
 
@@ -37,6 +37,7 @@ def command(app: App, environment: str, dry_run: bool, adopt: bool, launch_all: 
     with cluster() as api, _bar() as bar:
         task = bar.add_task(f"applying to {environment}", total=None)
         git = History(app.root)
+        say_uncommitted(git)
         result = apply(api, git, request, lambda done, total: bar.update(task, completed=done, total=total))
     _tell(result, form)
     return OK if result.good else PROBLEMS

@@ -104,6 +104,14 @@ def say(*lines: str, err: bool = False, known: tuple[Secret, ...] = ()) -> None:
         click.echo("\n".join(shown(line, known) for line in lines), err=err)
 
 
+def say_uncommitted(git: Git) -> None:
+    """Tell which files are on disk otherwise than in HEAD, to someone who expects them to count."""
+    found = git.uncommitted("experiments", "rendered", "presets", "datasets", "pod")
+    if found:
+        more = f" and {counted(len(found) - 3, 'more file')}" if len(found) > 3 else ""
+        say(f"not committed, so it does not count here: {', '.join(found[:3])}{more}", err=True)
+
+
 def counted(number: int, what: str) -> str:
     """Return a number with what it counts: "1 file", "2 files"."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from renderer.cli import OK, PROBLEMS, App
-from renderer.commands.options import format_option, say
+from renderer.commands.options import counted, format_option, say, say_uncommitted
 from renderer.layers import is_file
 from renderer.location import COMMAND_LINE, Location
 from renderer.problem import refuse
@@ -61,7 +61,7 @@ def command(
         output.write_text(text, encoding="utf-8", errors="backslashreplace")
     refused = 0 if json_file else report.totals.refused
     if refused:
-        say(f"{refused} launches would be refused: the report says why", err=True)
+        say(f"{counted(refused, 'run')} would be refused a launch: the report says why", err=True)
     return PROBLEMS if refused else OK
 
 
@@ -84,6 +84,8 @@ def _from_git(app: App, base: str | None, head: str, ledger_file: Path | None) -
     commit = git.commit(head)
     if commit is None:
         refuse("report-head", COMMAND_LINE, f"{head} is not a commit here")
+    if head == "HEAD":
+        say_uncommitted(git)
     known = ledger.read(ledger_file) if ledger_file else None
     reading = read(git, target, commit, known, ledger_file.name if ledger_file else "")
     return reading, build(git, reading, target)

@@ -147,4 +147,4 @@ def test_random_merges_through_git(tmp_path: Path, seed: int) -> None:
             repo.branch("topic")
     for form in ("md", "html", "json"):
         ran = repo.report("--format", form)
-        assert ran.code == (1 if ran.err.endswith(" launches would be refused: the report says why\n") else 0), ran.err
+        assert ran.code == (1 if ran.err.endswith(" would be refused a launch: the report says why\n") else 0), ran.err
