@@ -1,11 +1,14 @@
-"""Whatever a value is, level 1 answers with problems, not with a traceback."""
+"""Whatever a value is, level 1 answers with problems that have a place, or the experiment renders."""
 
 from __future__ import annotations
 
 import pytest
 from small_content import Small
 
+from renderer import outputs
 from renderer.keys import DEPLOY_KEYS
+from renderer.problem import errors
+from renderer.run_spec import specify
 
 ODD = (
     "null",
@@ -45,9 +48,23 @@ KEYS = (
 )
 
 
+FILES = {
+    "experiments/llama2-7b/e.yml",
+    "presets/llama2-7b/model.yml",
+    "presets/llama2-7b/topology/64chips/4k.yml",
+    "presets/llama2-7b/environment/test.yml",
+}
+
+
 @pytest.mark.parametrize("key", KEYS)
 def test_odd_values(small: Small, key: str) -> None:
     namespace, _, name = key.partition(".")
     for value in ODD:
         small.experiment(f"{namespace}:\n  {name}: {value}\n")
-        small.texts()
+        wrong = errors(small.problems())
+        if wrong:
+            assert {problem.location.file for problem in wrong} <= FILES, value
+            assert all(problem.location.line for problem in wrong), value
+        else:
+            files = outputs.render(specify(small.configuration()), "e").files
+            assert files.keys() >= set(outputs.REQUIRED), value
