@@ -38,7 +38,7 @@ check: install ## Format, lint, types, shell scripts, and rendered/ against its 
 	$(VENV)/bin/renderer render --check
 
 test: install ## Every test that needs neither MaxText nor a cluster; ARGS="..." goes to pytest
-	$(VENV)/bin/pytest -n 2 $(ARGS)
+	$(VENV)/bin/pytest -n 3 $(ARGS)
 
 test-workflows: install ## The workflows under act, and the hooks as pre-commit installs them
 	$(VENV)/bin/pytest -m workflows -n 2 $(ARGS)

@@ -96,7 +96,7 @@ def serving(recorded: Recorded, folder: Path) -> Iterator[Path]:
     handler = type("Handler", (_Handler,), {"recorded": recorded})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     config = {
         "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
