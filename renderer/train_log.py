@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-_STEP = re.compile(r"completed step: (\d+)\b(.*)")
-_NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf)"
-_PAIR = re.compile(rf"([A-Za-z][\w/ ]*?):? ({_NUMBER})(?=,|\s|$)")
+_STEP = re.compile(r"completed step: (\d{1,18})\b(.*)")
+_NUMBER = r"[-+]?(?:\d++\.?\d*+(?:[eE][-+]?\d++)?|nan|inf)"
+_PAIR = re.compile(rf"([A-Za-z][\w/ ]{{0,60}}?):? ({_NUMBER})(?=,|\s|$)")
+"""A pod's log may hold any text: names have an end, and digits are read once, so that a long line takes no longer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import base64
 import re
 import time
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given, settings
@@ -25,6 +27,57 @@ def test_filter_passes_whatever_a_detector_finds(name: str, data: st.DataObject)
     text = data.draw(st.from_regex(pattern))
     assert secrets.suspicious(text, text)
     assert secrets.suspicious(f'x: "{text}"', text)
+
+
+REWRITTEN = {
+    name: (pattern, secrets._linear(pattern))
+    for name, pattern in PATTERNS.items()
+    if secrets._linear(pattern).pattern != pattern.pattern
+}
+PIECES = [
+    *("eyJ", "a", "eyJa.b", ".", "//", "/:_authToken=", "npm_x", "0" * 36, "sk-", "a" * 20, "T3BlbkFJ", "-", "\n", "!"),
+    *("clkey", "ibm_pass", "softlayerpassword", "secret_key", "[", '"', "]", " ", "   ", "=", ":", ">", "0" * 64),
+]
+
+
+def test_every_slow_part_of_a_detector_is_rewritten() -> None:
+    """An update of detect-secrets that changes one of them must change _LINEAR too."""
+    slow = {part for part in secrets._LINEAR if any(part in pattern.pattern for pattern in PATTERNS.values())}
+    assert slow == set(secrets._LINEAR)
+    assert len(REWRITTEN) == 8
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_what_was_rewritten_finds_the_same(name: str, data: st.DataObject) -> None:
+    theirs, ours = REWRITTEN[name]
+    around = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
+    text = data.draw(around) + data.draw(st.one_of(st.just(""), st.from_regex(theirs))) + data.draw(around)
+    matches = [match for match in ours.finditer(text) if match.lastgroup != "nothing"]
+    assert [(match.span(), secrets._value(match)) for match in matches] == [
+        (match.span(), secrets._value(match)) for match in theirs.finditer(text)
+    ]
+
+
+def test_finds_a_token_of_which_a_detector_names_an_empty_part() -> None:
+    """detect-secrets drops it: the pattern's only group is the optional number of a partition."""
+    assert mask("glcbt-" + "a1" * 12) == "****"
+
+
+def test_masks_a_token_that_holds_json_of_many_levels() -> None:
+    payload = base64.urlsafe_b64encode(b'{"a":' + b"[" * 100_000).decode().rstrip("=")
+    token = f"eyJhbGciOiJIUzI1NiJ9.{payload}"
+    assert find("x", token) == (Secret("JSON Web Token", token),)
+    assert mask(f"the text {token} is wrong") == "the text **** is wrong"
+
+
+def test_shows_nothing_of_a_text_with_very_many_credentials() -> None:
+    tokens = [f"ghp_{number:036}" for number in range(101)]
+    assert mask("x ".join(tokens[:100])) == "x ".join(["****"] * 100)
+    assert mask("x ".join(tokens)) == "****"
+    assert mask("x", tuple(Secret("credential", token) for token in tokens[:100])) == "x"
+    assert mask("x", tuple(Secret("credential", token) for token in tokens)) == "****"
 
 
 @pytest.mark.parametrize(
@@ -143,10 +196,97 @@ def test_paths_of_secrets(path: str, secret: bool) -> None:
 
 @pytest.mark.parametrize("part", ["token", "a_token:", '"', "(", " (", "a", "'", "x '", "unknown tag ", "1", "!", "["])
 def test_masking_takes_time_in_proportion_to_the_text(part: str) -> None:
+    assert took([part * 50_000], mask, mask_values, mask_given) < 2
+
+
+SUSPICIOUS = f"key={'a' * 24} eyJ AKIA0 ghp_ :_authToken= T3BlbkFJ PRIVATE KEY "
+"""With it in front, every detector looks at the text."""
+HOSTILE = [
+    *("a", "A", "0", "0a", "-", ".", "/", ":", '"', "'", '["', "(", " ", "  =", "\n", "é", "[0]"),
+    *("eyJ", "eyJ2", "eyJa.", "eyJa.!", "//", "//a/:_authToken= ", "//a/:_authToken=npm", "sk-", "sk-" + "a" * 20),
+    *(
+        "BEGIN ",
+        "BEGIN A ",
+        "gl",
+        "gla",
+        "glagent-" + "a" * 1016,
+        "aws",
+        'awspwdpwd""',
+        "awskeykeykey''",
+        "key ",
+        "token=",
+    ),
+    *("://", "://a:", "://a:b@", "https://hooks.slack.com/services/T", "xoxb-1-", "xoxb-1", "M" + "a" * 25, "AC", "SK"),
+    *(
+        "SG.",
+        "1:",
+        "AccountKey=",
+        " AKC",
+        " AP0",
+        "pypi-AgEIcHlwaS5vcmc",
+        "ghp_",
+        "github_pat_",
+        "hf_",
+        "AIza",
+        "ya29.",
+    ),
+    *(
+        "cl_key=",
+        "softlayerkey=",
+        "ibm_key=",
+        "secret_key=",
+        "sq0csp-",
+        "rk_live_",
+        "0" * 32 + "-us",
+        "AKIA",
+        "sk_live_",
+    ),
+]
+
+
+def took(texts: Iterable[str], *functions: object) -> float:
     started = time.process_time()
-    for masking in (mask, mask_values, mask_given):
-        masking(part * 50_000)
-    assert time.process_time() - started < 2
+    for text in texts:
+        for function in functions:
+            function(text)  # type: ignore[operator]
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize("part", HOSTILE)
+def test_looking_for_credentials_takes_time_in_proportion_to_the_text(part: str) -> None:
+    many = part * (50_000 // len(part))
+    assert took([many, SUSPICIOUS + many, f"{SUSPICIOUS}cl_key{many}!"], mask, lambda text: find("x_token", text)) < 2
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_every_detector_takes_time_in_proportion_to_the_text(name: str, data: st.DataObject) -> None:
+    pattern: re.Pattern[str] = PATTERNS[name]
+    found = data.draw(st.from_regex(pattern, fullmatch=True))[:500]
+    cut = data.draw(st.integers(0, len(found) - 1))
+    parts = [found, found[: cut + 1], found[cut:], found[cut]]
+    texts = [start + part * (30_000 // len(part)) for part in parts for start in ("", found[:cut])]
+    linear = secrets._linear(pattern)
+    assert took(texts, lambda text: secrets.suspicious(text, text), linear.findall) < 2
+
+
+@pytest.mark.parametrize(
+    "many",
+    [
+        pytest.param("".join(f"ghp_{number:036} " for number in range(5_000)), id="detected"),
+        pytest.param("".join(f"token={number:015}a " for number in range(5_000)), id="assigned"),
+        pytest.param("".join(f"BEGIN A{number} PRIVATE KEY " for number in range(5_000)), id="private keys"),
+    ],
+)
+def test_masking_many_credentials_takes_time_in_proportion_to_the_text(many: str) -> None:
+    assert took([many], mask) < 2
+    known = tuple(Secret("credential", f"{number:016}") for number in range(50_000))
+    assert took([many[:200]] * 500, lambda text: mask(text, known)) < 2
+
+
+def test_a_path_takes_time_in_proportion_to_its_length() -> None:
+    assert took(["[0]" * 50_000 + "x", "[0" * 50_000, "[" * 100_000, "a.[0]" * 20_000], is_secret_path) < 2
 
 
 def test_masks_what_was_typed_after_a_secrets_name() -> None:

@@ -51,7 +51,8 @@ def check(configuration: Configuration) -> list[Problem]:
     if not problems:
         return []
     known = credentials(configuration)
-    told = (_with_replaced(configuration, problem, known) for problem in sorted(problems, key=_place))
+    texts: dict[int, str] = {}
+    told = (_with_replaced(configuration, problem, known, texts) for problem in sorted(problems, key=_place))
     return [replace(each, message=mask(each.message, known), hint=mask(each.hint, known)) for each in told]
 
 
@@ -64,8 +65,13 @@ def _place(problem: Problem) -> Location:
     return problem.location
 
 
-def _with_replaced(configuration: Configuration, problem: Problem, known: tuple[Secret, ...]) -> Problem:
-    """Return `problem` with what its value replaced: often the value to return to."""
+def _with_replaced(
+    configuration: Configuration, problem: Problem, known: tuple[Secret, ...], texts: dict[int, str]
+) -> Problem:
+    """Return `problem` with what its value replaced: often the value to return to.
+
+    `texts` are the masked texts of replaced leaves so far, by id: one long value may have a problem in every part.
+    """
     namespace, _, path = problem.path.partition(".")
     key, _, entry = path.partition(".")
     item = {"deploy": configuration.deploy, "maxtext": configuration.maxtext}.get(namespace, {}).get(key)
@@ -76,7 +82,9 @@ def _with_replaced(configuration: Configuration, problem: Problem, known: tuple[
     old = item.previous
     if not isinstance(old, Leaf) or old.removed or isinstance(old.node.value, dict):
         return problem
-    text = mask(write(old.node.value), known)  # before it is cut: half a credential is not found
+    if id(old) not in texts:  # masked before it is cut: half a credential is not found
+        texts[id(old)] = mask(write(old.node.value), known)
+    text = texts[id(old)]
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
     said = f"it replaces {shown} ({old.layer.name}, {old.node.key_at.in_line})"
     return replace(problem, hint=f"{problem.hint}\n{said}".lstrip("\n"))

@@ -65,7 +65,7 @@ def _invalid_json(recording: Recording) -> Iterator[Problem]:
 def _is_json(text: str) -> bool:
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 

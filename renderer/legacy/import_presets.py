@@ -17,7 +17,7 @@ from renderer.problem import refuse
 from renderer.schema import load
 from renderer.yaml_io import plain, read_file
 
-PLACEHOLDER = re.compile(r"X_[A-Z0-9_]+_X|<[A-Za-z][^<>]*>")
+PLACEHOLDER = re.compile(r"(?<![A-Z0-9_])(?>[A-Z0-9_]*?X_)[A-Z0-9_]+_X|<[A-Za-z][^<>]*>")
 """What a recording holds in place of a value that belongs to whoever runs it."""
 NOT_WRITTEN = frozenset({"model_name", "run_name", "base_output_directory", ALLOW_OVERRIDES})
 """Keys that no preset of an import holds: the launch decides them."""

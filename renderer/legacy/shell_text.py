@@ -8,22 +8,25 @@ from dataclasses import dataclass
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _EXPANSION = re.compile(
-    rf"\$(?:\{{(?P<mark>[#!]?)(?P<braced>{NAME})(?P<index>\[[^\]]*\])?(?P<operator>:?[-=+?])?|(?P<plain>{NAME}))"
+    rf"\$(?:\{{(?P<mark>[#!]?)(?P<braced>{NAME})(?P<index>\[[^\]]{{0,100}}\])?(?P<operator>:?[-=+?])?|(?P<plain>{NAME}))"
 )
 _START = re.compile(
     r"(?:\A|(?<!\\)\n|[;&|(){]|\b(?:then|do|else|export|local|readonly|declare|typeset)\b(?:[ \t]+-\w+)*)[ \t]*"
 )
-_ASSIGNMENT = re.compile(rf"(?P<name>{NAME})(?:\[[^\]]*\])?\+?=(?!=)")
+_ASSIGNMENT = re.compile(rf"(?P<name>{NAME})(?:\[[^\]]{{0,100}}\])?\+?=(?!=)")
 _DECLARES = re.compile(
     rf"\b(?:for|select)\s+({NAME})\s+in\b|\b(?:mapfile|readarray)\s+(?:-\w+\s+)*({NAME})|-v\s+({NAME})\b"
 )
 _READ = re.compile(rf"\bread[ \t]+((?:-\w+[ \t]+(?:\"[^\"]*\"[ \t]+)?)*)((?:{NAME}[ \t]*)+)")
 _GETOPTS = re.compile(rf"\bgetopts\s+\S+\s+({NAME})")
 _DECLARED = re.compile(
-    rf"\b(?:declare|local|readonly|typeset|export|unset)\s+(?:-\w+\s+)*((?:{NAME}(?![\w=\[+])[ \t]*)+)"
+    rf"(?<![\w-])(?:declare|local|readonly|typeset|export|unset)\s+(?:-\w+\s+)*((?:{NAME}(?![\w=\[+])[ \t]*)+)"
 )
-_EXPORTED = re.compile(rf"\b(?:export|declare\s+-\w*x\w*)\s+(?:-\w+\s+)*(?P<names>(?:{NAME}(?:=\S*)?[ \t]*)+)")
-_ARITHMETIC = re.compile(r"\(\((.*?)\)\)", re.DOTALL)
+_EXPORTED = re.compile(
+    rf"(?<![\w-])(?:export|declare\s+-[^\Wx]*x\w*)\s+(?:-\w+\s+)*(?P<names>(?:{NAME}(?:=\S*)?[ \t]*)+)"
+)
+_ARITHMETIC = re.compile(r"\(\((?:(.*?)\)\)|.*)", re.DOTALL)
+"""Where nothing closes one, the group is empty, and the rest of the text is taken: it holds no other."""
 _HEREDOC = re.compile(r"<<-?\s*(['\"\\]?)([A-Za-z_]\w*)\1")
 
 SHELL_OWN = frozenset(
@@ -108,7 +111,7 @@ def read(file: str, text: str) -> Script:
     exports = {
         word.partition("=")[0] for match in _EXPORTED.finditer(_without_quoted(bare)) for word in match["names"].split()
     }
-    if re.search(r"\bset\s+-\w*a|\bset\s+-o\s+allexport", bare):
+    if re.search(r"\bset\s+-[^\Wa]*a|\bset\s+-o\s+allexport", bare):
         exports |= {use.name for use in sets}
     flags = frozenset(re.findall(r"(?<![\w-])(--[A-Za-z][\w-]*)[ =]+[\"']?\$", bare))
     return Script(file, tuple(sets), tuple(expands), frozenset(exports), flags, text)
@@ -143,7 +146,7 @@ def _without_quoted(text: str) -> str:
 
 def _without_arrays(text: str) -> str:
     """Return `text` with the insides of array literals blanked: key=value there assigns nothing."""
-    for match in re.finditer(rf"{NAME}\+?=\(", text):
+    for match in re.finditer(r"(?<=\w)\+?=\(", text):
         inside = slice(match.end(), _after_word(text, match.end() - 1))
         text = text[: inside.start] + re.sub(r"[^\n]", " ", text[inside]) + text[inside.stop :]
     return text
@@ -174,7 +177,7 @@ def _expands(text: str) -> Iterator[Use]:
         # ${!name} reads the variable that name holds; the length of an unset array is 0
         yield Use(name, _line(text, match.start()), bool(match["operator"]) or match["mark"] == "#")
     for match in _ARITHMETIC.finditer(text):
-        for name in re.findall(rf"(?<![\w$'\"]){NAME}", match.group(1)):
+        for name in re.findall(rf"(?<![\w$'\"]){NAME}", match.group(1) or ""):
             yield Use(name, _line(text, match.start()), guarded=True)
     for match in re.finditer(rf"-[vnz]\s+\"?({NAME})\b", text):
         yield Use(match.group(1), _line(text, match.start()), guarded=True)
@@ -222,7 +225,7 @@ def _skip_heredocs(text: str, position: int, heredocs: list[str], out: list[str]
     quoted = [word for word in heredocs if word]
     heredocs.clear()
     for word in quoted:
-        match = re.compile(rf"^\s*{re.escape(word)}$", re.MULTILINE).search(text, position)
+        match = re.compile(rf"^[ \t]*{re.escape(word)}$", re.MULTILINE).search(text, position)
         end = match.end() if match else len(text)
         out.append(re.sub(r"[^\n]", " ", text[position:end]))
         position = end
@@ -251,7 +254,7 @@ def bash_only(text: str) -> tuple[int, str] | None:
     return min(found) if found else None
 
 
-_CLOCKS = re.compile(r"\$\{?(?:RANDOM|SRANDOM|BASHPID|SECONDS|EPOCHSECONDS|EPOCHREALTIME)\b|\$\$|%\([^)]*\)T")
+_CLOCKS = re.compile(r"\$\{?(?:RANDOM|SRANDOM|BASHPID|SECONDS|EPOCHSECONDS|EPOCHREALTIME)\b|\$\$|%\([^)]{0,100}\)T")
 
 
 def clock(text: str) -> tuple[int, str] | None:

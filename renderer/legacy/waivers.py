@@ -115,7 +115,9 @@ def _wrong(name: str, read: Mapping[str, Any], fields: Mapping[str, Node]) -> It
 
 def matches(pattern: str, text: str) -> bool:
     """Return whether `text` is `pattern`, in which * stands for anything, nothing included."""
-    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), text, re.DOTALL) is not None
+    first, *others = map(re.escape, pattern.split("*"))
+    between = "".join(f"(?>.*?{part})" for part in others[:-1])  # its first place is as good as any later one
+    return re.fullmatch(first + between + "".join(f".*{part}" for part in others[-1:]), text, re.DOTALL) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,3 +1,7 @@
+import time
+
+import pytest
+
 from renderer.legacy.shell_text import bare_text, bash_only, clock, read
 
 TEXT = """#!/bin/bash
@@ -55,3 +59,23 @@ def test_bash_only() -> None:
 def test_clocks() -> None:
     assert clock("echo $(date)\necho $$\n") == (2, "$$")
     assert clock("echo '$RANDOM'\n") is None
+
+
+@pytest.mark.parametrize("part", ["a", "A_", "((", "$((", "${a[", "%(", "\n", "\n ", "-export ", "x"])
+@pytest.mark.parametrize("head", ["", "cat <<'EOF'\n", "declare -", "export "])
+def test_a_script_takes_time_in_proportion_to_its_length(head: str, part: str) -> None:
+    text = f"{head}{part * (100_000 // len(part))}!"
+    started = time.process_time()
+    read("x.sh", text)
+    bash_only(text)
+    clock(text)
+    assert time.process_time() - started < 2
+
+
+def test_an_option_is_no_word_of_the_shell() -> None:
+    script = read("x.sh", "kubectl set image --local -f pod.yaml\nmake -export A\n")
+    assert (script.sets, script.exports) == ((), frozenset())
+
+
+def test_arithmetic_that_nothing_closes_holds_no_names() -> None:
+    assert [use.name for use in read("x.sh", "echo $((A + B))\necho $((C").expands] == ["A", "B"]
