@@ -220,6 +220,15 @@ def test_other_files_pass(committed: Clone) -> None:
     ]
 
 
+def test_no_file_is_taken_for_an_option(committed: Clone) -> None:
+    before = tree(committed.content.root)
+    for name in ("--check", "--base=HEAD", "--refresh", "-h.yml"):
+        committed.content.write(name, "text\n")
+    committed.add()
+    assert committed.commit().count("Passed") == 2
+    assert tree(committed.content.root) == before
+
+
 def test_with_nothing_staged_nothing_happens(committed: Clone) -> None:
     before = tree(committed.content.root, ".")
     said = run_all(committed)
@@ -306,6 +315,11 @@ def test_tools_have_the_versions_of_the_lock_file() -> None:
     hooks = [hook for repository in CONFIG["repos"] for hook in repository["hooks"]]
     pins = {pin for hook in hooks for pin in hook.get("additional_dependencies", ())}
     assert pins == {f"{name}=={LOCKED[name]}" for name in (pin.partition("==")[0] for pin in pins)}
+
+
+def test_every_hook_that_may_be_given_a_file_of_the_top_folder_ends_its_options() -> None:
+    hooks = [*HOOKS, *(hook for repository in CONFIG["repos"] for hook in repository["hooks"])]
+    assert all(hook["entry"].endswith(" --") or hook["files"].startswith(r"^\.github/") for hook in hooks)
 
 
 def test_our_own_hooks_are_those_of_other_repositories() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -93,13 +94,29 @@ def length(text: str) -> int:
 
 def code(text: str, most: int = 160) -> str:
     """Return any text as a code span that it cannot leave: no Markdown, HTML, mention or link in it counts."""
-    text = visible(text)
+    text = _left_to_right(text)
     if len(text) > most:
         text = f"{text[:most]}… ({len(text)} characters)"
     fences = {len(run) for run in re.findall(r"`+", text)}
     fence = "`" * next(size for size in range(1, len(fences) + 2) if size not in fences)
     pad = " " if not text.strip(" ") or text[0] in "` " or text[-1] in "` " else ""
     return f"{fence}{pad}{text}{pad}{fence}" if text else "(empty)"
+
+
+def _left_to_right(text: str) -> str:
+    """Return the text with every character escaped that is invisible, or has a line shown from right to left.
+
+    GitHub isolates no code span: of `old` → `new` in Hebrew or Arabic it would show the new value first.
+    """
+    text = visible(text)
+    if text.isascii():
+        return text
+    turning = ("R", "AL", "AN")
+    return "".join(_escape(char) if unicodedata.bidirectional(char) in turning else char for char in text)
+
+
+def _escape(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")
 
 
 _PLAIN = re.compile(r"\(?(?:[A-Za-z0-9]{1,20}|[0-9]{1,3}(?:,[0-9]{3})*)\)?[,.;:?]?")
@@ -112,7 +129,7 @@ def prose(text: str, most: int = 400) -> str:
 
     GitHub links mentions, commits and issues in text, however they are escaped, but never in code spans.
     """
-    text = visible(text)
+    text = _left_to_right(text)
     text = text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
     groups = groupby(text.split(" "), lambda word: bool(_PLAIN.fullmatch(word)) and not _COMMIT.fullmatch(word))
     return " ".join(" ".join(words_) if plain else _coded(" ".join(words_), most) for plain, words_ in groups)
@@ -129,7 +146,7 @@ def _first(report: Report) -> Iterator[str]:
     if report.paused:
         yield f"\n**Launches are paused:** {prose(report.paused)}"
     for limit in report.limits[:_NAMED]:
-        yield f"\n**Above the policy's limit:** this merge {prose(limit)}; nothing of it would be launched."
+        yield f"\n**Above the policy's limit:** this merge {prose(limit)}; nothing would be launched there."
 
 
 def _sections(report: Report) -> Iterator[_Section]:
@@ -226,6 +243,7 @@ def _tail(report: Report, left_out: list[str], whole: str) -> str:
     place = f"[the whole report]({whole})" if link else code(whole) if whole else "renderer report --format html"
     missing = ", ".join(left_out[:20]) if left_out else "nothing but the manifests"
     cut = "".join(f"; {code(text)} of the data" for text in report.left_out[:_NAMED])
+    made_by = ", which the branch's own code made, unchecked" if whole else ""
     base, head = code(report.base[:12], 20), code(report.head[:12], 20)
     made = f"{head} into {code(report.base_name)} at {base}; launched before by {prose(report.known_by)}"
-    return f"{made}.\nLeft out here: {missing}{cut}. It is all in {place}."
+    return f"{made}.\nLeft out here: {missing}{cut}. It is all in {place}{made_by}."

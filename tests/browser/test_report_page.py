@@ -12,6 +12,7 @@ from hostile import report
 from repository import PROD, make_repo
 
 from renderer.report import page
+from renderer.report.data import VERSION, Report, Role, Site, Totals, Value
 
 pytestmark = pytest.mark.browser
 SHOWN = "[...document.querySelectorAll('.item')].filter((item) => item.checkVisibility())"
@@ -101,3 +102,15 @@ def test_hostile_text_runs_nothing(browser: Chromium, tmp_path: Path, seed: int)
     assert browser.evaluate("document.scripts.length") == 1
     assert browser.evaluate("document.images.length") == 0
     assert search(browser, "") is not None
+
+
+def test_letters_from_right_to_left_leave_old_before_new(browser: Chromium, tmp_path: Path) -> None:
+    value = Value(Role.CHANGED, "אלף", "בית", "גימל", "model", ("דלת", "הא"), (Site("m/a", ""),), 1)
+    made = Report(VERSION, "main", "b" * 40, "c" * 40, "the history of main", Totals(), values=(value,))
+    file = tmp_path / "hebrew.html"
+    file.write_text(page.render(made), encoding="utf-8")
+    browser.open(file.as_uri())
+    boxes = "[...document.querySelectorAll('.item code')].map((code) => code.getBoundingClientRect())"
+    places = browser.evaluate(f"{boxes}.map((box) => [box.top, box.left])")
+    assert len(places) == 5
+    assert places == sorted(places), "from the left, line by line"

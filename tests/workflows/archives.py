@@ -6,6 +6,9 @@ import io
 import stat
 import zipfile
 
+from renderer.report import codec
+from renderer.report.data import VERSION, Report, Totals
+
 
 def zip_file(archive: bytes) -> bytes:
     """Return the first file of an archive."""
@@ -23,3 +26,9 @@ def zipped(files: dict[str, bytes], *, link: str = "") -> bytes:
             entry.external_attr = (stat.S_IFLNK if name == link else stat.S_IFREG | 0o755) << 16
             archive.writestr(entry, data)
     return out.getvalue()
+
+
+def reported(base: str = "main", refused: int = 0) -> bytes:
+    """Return the artifact with the report of a merge into `base` that launches nothing."""
+    made = Report(VERSION, f"origin/{base}", "b" * 40, "c" * 40, f"the history of {base}", Totals(refused=refused))
+    return zipped({"report.json": codec.encode(made).encode()})

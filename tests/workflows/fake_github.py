@@ -114,14 +114,15 @@ class Api:
     def commit(self, sha: str) -> dict[str, Any]:
         self.needs("contents")
         try:
-            shown = self.github.git("show", "--no-patch", "--format=%H%n%T%n%P%n%B", f"{sha}^{{commit}}", "--")
+            shown = self.github.git("show", "--no-patch", "--format=%H%n%T%n%ce%n%P%n%B", f"{sha}^{{commit}}", "--")
         except AnswerError:
             raise AnswerError(422, f"No commit found for SHA: {sha}") from None
-        name, tree, parents, message = shown.split("\n", 3)
+        name, tree, email, parents, message = shown.split("\n", 4)
         return {
             "sha": name,
             "url": f"{self.github.url}/api/repos/{NAME}/commits/{name}",
             "tree": {"sha": tree},
+            "committer": {"email": email},
             "parents": [{"sha": parent} for parent in parents.split()],
             "message": message,
             "commit": {"message": message},
@@ -132,6 +133,14 @@ class Api:
             return self.commit(sha)
         except AnswerError as error:
             raise AnswerError(404 if error.status == 422 else error.status, "Not Found") from None
+
+    def git_tree(self, sha: str) -> dict[str, Any]:
+        self.needs("contents")
+        entries = [line.split(maxsplit=3) for line in self.github.git("ls-tree", sha).splitlines()]
+        return {
+            "sha": sha,
+            "tree": [{"mode": mode, "type": kind, "sha": name, "path": path} for mode, kind, name, path in entries],
+        }
 
     def commit_pulls(self, sha: str) -> list[Any]:
         self.commit(sha)
@@ -286,6 +295,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("GET", r"/commits/(\w+)", Api.commit),
     ("GET", r"/commits/(\w+)/pulls", Api.commit_pulls),
     ("GET", r"/git/commits/(\w+)", Api.git_commit),
+    ("GET", r"/git/trees/(\w+)", Api.git_tree),
     ("GET", r"/pulls", Api.list_pulls),
     ("GET", r"/actions/runs/(\d+)", Api.run),
     ("GET", r"/actions/runs/(\d+)/artifacts", Api.run_artifacts),

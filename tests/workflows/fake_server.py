@@ -161,7 +161,7 @@ def serve(root: Path) -> Iterator[GitHub]:
     handler = type("Handler", (Handler,), {"github": github})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     github.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:
         yield github

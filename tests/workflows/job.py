@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from flow.refusal import NothingToDoError, RefusedError
 from tests.workflows.fake_github import NAME, GitHub, Pull, Run, Token
@@ -62,6 +62,22 @@ def app_key(github: GitHub) -> str:
     github.app_key = public.decode()
     github.app_permissions = {"contents": "write", "metadata": "read"}
     return private.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain).decode()
+
+
+def not_a_key(kind: str) -> str:
+    """Return what somebody may take for the private key of an App."""
+    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    form = serialization.PrivateFormat.PKCS8
+    rsa_key = rsa.generate_private_key(65537, 2048)
+    made = {
+        "no key": b"SHA256:abc",
+        "damaged": b"-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n",
+        "public": rsa_key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo),
+        "ssh": rsa_key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH),
+        "encrypted": rsa_key.private_bytes(pem, form, serialization.BestAvailableEncryption(b"word")),
+        "elliptic": ec.generate_private_key(ec.SECP256R1()).private_bytes(pem, form, plain),
+    }
+    return made[kind].decode()
 
 
 def said(main: Callable[[], str]) -> str:

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.content import SHIPPED, Content
+from tests.content import SHIPPED, Content, clusters
 from tests.repository import Repo
 from tests.workflows.fake_github import GitHub
 
@@ -66,6 +66,7 @@ def fill(content: Content) -> None:
     """Write all that the workflows need, and one rendered experiment."""
     for name in ("presets", "datasets", "renderer", "pod", ".github"):
         shutil.copytree(SHIPPED / name, content.root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    content.write("presets/clusters.yml", clusters())
     install(content)
     ran = content.run("render", str(content.experiment("first", model="qwen3-0.6b")))
     assert ran.code == 0, ran.err

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flow import applied, cluster, drift, plan
-from tests.content import SHIPPED
+from tests.content import Content
 from tests.workflows.fake_github import Pull
 from tests.workflows.job import Job, said
 from tests.workflows.origin import Origin
@@ -35,10 +35,12 @@ def test_only_environments_with_something_to_do_get_a_job(job: Job) -> None:
     assert output(job) == ['environments=["test"]', "environments=[]"]
 
 
-def test_the_cluster_of_an_environment_is_the_reviewed_one(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cluster_of_an_environment_is_the_reviewed_one(
+    job: Job, content: Content, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "argv", ["cluster", "prod"])
     assert said(cluster.main) == "refused: presets/clusters.yml has no cluster for prod"
-    monkeypatch.chdir(SHIPPED)
+    monkeypatch.chdir(content.root)
     assert said(cluster.main) == "prod is prod-tpu7x"
     assert output(job) == ["project=example-project", "location=us-central1", "cluster=tpu-prod"]
 

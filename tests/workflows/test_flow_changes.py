@@ -6,20 +6,21 @@ import json
 
 import pytest
 
-from flow.changes import MAX_FILE, MAX_FILES, MAX_JSON, Changes, decode, encode
+from flow.changes import MAX_FILE, MAX_FILES, MAX_JSON, Changes, decode, encode, files_of
 from flow.refusal import RefusedError
 
 HEAD = "0123456789abcdef0123456789abcdef01234567"
 GOOD = "rendered/test/qwen3-0.6b/run/jobset.yml"
 
 
-def changes(files: object, head: object = HEAD) -> bytes:
-    return json.dumps({"head": head, "files": files}).encode()
+def changes(files: object, head: object = HEAD, base: object = "main") -> bytes:
+    return json.dumps({"head": head, "base": base, "files": files}).encode()
 
 
 def test_what_was_collected_is_read_back() -> None:
     files = {GOOD: "é: 1\r\n".encode(), "rendered/_pod/0123456789ab/train.py": None, "results/m/n/2026.json": b""}
-    assert decode(encode(Changes(HEAD, files)).encode()) == Changes(HEAD, files)
+    made = Changes(HEAD, "main", files)
+    assert decode(encode(made).encode()) == made
 
 
 @pytest.mark.parametrize(
@@ -66,12 +67,13 @@ def test_no_other_path_is_taken(path: str) -> None:
         (b"", "the changes are no JSON"),
         (b"\xff", "the changes are no JSON"),
         (b"[" * 100_000, "the changes are no JSON"),
-        (b"[]", "the changes must be an object of head and files"),
-        (b'{"head": "%s"}' % HEAD.encode(), "the changes must be an object of head and files"),
-        (changes([]), "the changes must be an object of head and files"),
+        (b"[]", "the changes must be an object of head, base and files"),
+        (b'{"head": "%s", "files": {}}' % HEAD.encode(), "the changes must be an object of head, base and files"),
+        (changes([]), "the changes must be an object of head, base and files"),
         (changes({}, "main"), "the changes name no commit"),
         (changes({}, HEAD + "\n"), "the changes name no commit"),
         (changes({}, 7), "the changes name no commit"),
+        (changes({}, base=None), "the changes name no branch"),
         (changes({GOOD: 1}), f"{GOOD}: its content must be text or null"),
         (changes({GOOD: "\ud800"}), f"{GOOD}: its content is not text"),
         (changes({GOOD: "é" * (MAX_FILE // 2 + 1)}), f"{GOOD}: has more than 1,048,576 bytes"),
@@ -90,5 +92,10 @@ def test_nothing_else_is_taken(data: bytes, message: str) -> None:
 
 def test_the_untrusted_job_says_what_it_cannot_hand_over() -> None:
     with pytest.raises(RefusedError) as error:
-        encode(Changes(HEAD, {GOOD: b"\xff"}))
+        encode(Changes(HEAD, "main", {GOOD: b"\xff"}))
     assert str(error.value) == f"{GOOD}: is not UTF-8"
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files")])
+def test_files_are_counted_with_their_noun(count: int, text: str) -> None:
+    assert files_of(count) == text

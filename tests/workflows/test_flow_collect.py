@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import requests
 
 from flow import collect
 from flow.changes import decode
@@ -21,6 +22,7 @@ FOLDER = "rendered/test/qwen3-0.6b"
 def here(origin: Origin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(origin.root)
     monkeypatch.setattr(sys, "argv", ["collect", "changes.json"])
+    monkeypatch.setenv("GITHUB_BASE_REF", "release")
 
 
 def test_what_differs_from_the_commit_is_handed_over(origin: Origin) -> None:
@@ -32,7 +34,7 @@ def test_what_differs_from_the_commit_is_handed_over(origin: Origin) -> None:
     origin.content.write("experiments/qwen3-0.6b/other.yml", "not rendered, not handed over")
     assert said(collect.main) == "3 files to commit"
     changes = decode(Path("changes.json").read_bytes())
-    assert changes.head == head
+    assert (changes.head, changes.base) == (head, "release")
     assert changes.files == {
         f"{FOLDER}/first/run.yml": None,
         f"{FOLDER}/second/run.yml": "a: é\r\n".encode(),
@@ -51,6 +53,14 @@ def test_a_tree_that_is_gone_is_handed_over() -> None:
     assert said(collect.main) == "2 files to commit"
 
 
+def test_where_nothing_is_rendered_nothing_else_is_taken(origin: Origin) -> None:
+    origin.git("rm", "--quiet", "-r", "rendered")
+    origin.commit()
+    origin.content.write(".cache/venv/bin/python", "what `make install` makes")
+    assert said(collect.main) == "nothing: nothing is rendered here"
+    assert origin.git("status", "--porcelain") == "?? .cache/"
+
+
 def test_what_would_not_be_taken_is_not_handed_over(origin: Origin) -> None:
     origin.content.write("rendered/.gitattributes", "* linguist-generated\n")
     assert said(collect.main) == "refused: 'rendered/.gitattributes' is not a path that may be written"
@@ -64,6 +74,7 @@ def test_what_would_not_be_taken_is_not_handed_over(origin: Origin) -> None:
         (NothingToDoError("no\n::set-env name=PATH::/tmp"), 0, "::notice::no ::set-env name=PATH::/tmp\n"),
         (RefusedError("50%\r\n::add-mask::x\x1b[31m"), 1, "::error::50%25  ::add-mask::x [31m\n"),
         (RefusedError("x" * 2000), 1, f"::error::{'x' * 1000}\n"),
+        (requests.ReadTimeout("api.github.com: timed out"), 1, "::error::api.github.com: timed out\n"),
         (FileNotFoundError(2, "No such file", "a"), 1, "::error::[Errno 2] No such file: 'a'\n"),
     ],
 )

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from flow import commit
-from tests.workflows.archives import zipped
+from flow.git import Git
+from tests.workflows.archives import reported, zipped
 from tests.workflows.fake_github import FORK, Pull
-from tests.workflows.job import Job, app_key, said
+from tests.workflows.job import Job, app_key, not_a_key, said
 from tests.workflows.origin import Origin
 
 PERMISSIONS = {"actions": "read", "contents": "write", "pull_requests": "read", "statuses": "write"}
+REPORT = reported()
 GOOD = "rendered/test/qwen3-0.6b/second/jobset.yml"
 
 
@@ -23,12 +25,21 @@ def prepared(job: Job) -> None:
     job.prepare(**PERMISSIONS)
 
 
-def handed(job: Job, files: dict[str, Any], *, head: str = "", **about: Any) -> str:
-    """Return what the job says of these files, handed over by a run of the branch's head."""
+def handed(
+    job: Job,
+    files: dict[str, Any],
+    *,
+    head: str = "",
+    base: str = "main",
+    report: bytes = REPORT,
+    **about: Any,
+) -> str:
+    """Return what the job says of these files, handed over by a run of the branch's head; b"" is no report."""
     pull = job.github.pulls[0]
     sha = about.pop("sha", job.github.head(pull))
-    data = json.dumps({"head": head or sha, "files": files}).encode()
-    job.follow(pull, sha, {"changes": zipped({"changes.json": data})}, **about)
+    data = json.dumps({"head": head or sha, "base": base, "files": files}).encode()
+    artifacts = {"changes": zipped({"changes.json": data}), "report": report}
+    job.follow(pull, sha, {name: archive for name, archive in artifacts.items() if archive}, **about)
     return said(commit.main)
 
 
@@ -82,6 +93,39 @@ def test_changes_of_another_commit_are_refused(job: Job) -> None:
     assert handed(job, {GOOD: "x"}, head=other) == f"refused: the changes are of {other}, and the run is of {head}"
 
 
+def test_changes_against_another_branch_are_of_another_pull_request(job: Job) -> None:
+    """Both have one head, so the run may be of either."""
+    job.github.git("branch", "release", "main")
+    job.github.pulls.append(Pull(9, "sweep", base="release"))
+    before = job.github.git("for-each-ref")
+    assert handed(job, {GOOD: "as release has it"}, base="release") == (
+        "nothing: run 5000 is against release, and pull request 7 goes into main"
+    )
+    assert job.github.git("for-each-ref") == before
+    assert not job.github.statuses
+
+
+@pytest.mark.parametrize(
+    ("report", "state", "why"),
+    [
+        (REPORT, "success", ""),
+        (reported(refused=2), "failure", "; launches that would be refused: 2"),
+        (reported("release"), "failure", "; there is no report of it"),
+        (zipped({"report.json": b"{}"}), "failure", "; there is no report of it"),
+        (b"no archive", "failure", "; there is no report of it"),
+        (b"", "failure", "; there is no report of it"),
+    ],
+    ids=["allowed", "refused", "of-another-branch", "invalid", "damaged", "missing"],
+)
+def test_the_commit_gets_the_state_that_check_would_come_to(job: Job, report: bytes, state: str, why: str) -> None:
+    old = job.github.head(job.github.pulls[0])
+    assert handed(job, {GOOD: "x"}, report=report).startswith("sweep is ")
+    (status,) = job.github.statuses
+    assert status["sha"] == job.github.head(job.github.pulls[0])
+    assert (status["context"], status["state"]) == ("check", state)
+    assert status["description"] == f"rendered from {old[:12]}{why}"
+
+
 def test_a_branch_that_moved_on_is_left_alone(job: Job, origin: Origin) -> None:
     old = job.github.head(job.github.pulls[0])
     new = origin.push("sweep")
@@ -112,6 +156,37 @@ def test_rendering_that_never_ends_is_stopped(job: Job) -> None:
         "refused: rendering a commit that was rendered here changes it again: rendering is not repeatable"
     )
     assert job.github.head(job.github.pulls[0]) == new
+
+
+def amend(origin: Origin, path: str, *, like_the_bot: bool = False) -> str:
+    """Change a file in the branch's rendered commit, which keeps its message, and push the commit."""
+    origin.git("fetch", "--quiet", str(origin.github.bare), "sweep")
+    origin.git("reset", "--quiet", "--hard", "FETCH_HEAD")
+    origin.content.write(path, "changed by hand\n")
+    origin.git("add", "--all")
+    words = ("commit", "--quiet", "--amend", "--no-edit")
+    if like_the_bot:
+        Git().run("-C", str(origin.root), *words)
+    else:
+        origin.git(*words)
+    origin.git("push", "--quiet", "--force", str(origin.github.bare), "HEAD:refs/heads/sweep")
+    return origin.git("rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize("path", ["experiments/qwen3-0.6b/second.yml", GOOD])
+def test_a_rendered_commit_that_a_person_amends_is_rendered_again(job: Job, origin: Origin, path: str) -> None:
+    handed(job, {GOOD: "1"})
+    sha = amend(origin, path)
+    assert handed(job, {GOOD: "2"}).startswith("sweep is ")
+    assert job.github.git("rev-parse", "sweep^") == sha
+
+
+def test_a_commit_of_more_than_rendered_files_is_no_rendering_whoever_it_is_by(job: Job, origin: Origin) -> None:
+    old = job.github.head(job.github.pulls[0])
+    handed(job, {GOOD: "1"})
+    amend(origin, "presets/policy.yml", like_the_bot=True)
+    assert handed(job, {GOOD: "2"}, sha=old) == f"nothing: no open pull request into main has {old} as its head"
+    assert handed(job, {GOOD: "2"}).startswith("sweep is ")
 
 
 def test_a_run_that_is_started_again_makes_no_second_commit(job: Job) -> None:
@@ -146,7 +221,7 @@ def test_runs_of_no_pull_request_are_left_alone(job: Job, about: dict[str, Any])
 def test_only_an_open_pull_request_of_that_very_branch_counts(job: Job, pull: Pull) -> None:
     """A run of branch `sweep` of this repository finds none of these."""
     sha = job.github.head(job.github.pulls[0])
-    data = json.dumps({"head": sha, "files": {GOOD: "x"}}).encode()
+    data = json.dumps({"head": sha, "base": "main", "files": {GOOD: "x"}}).encode()
     job.follow(job.github.pulls[0], sha, {"changes": zipped({"changes.json": data})})
     job.github.pulls[:] = [pull]
     assert said(commit.main) == f"nothing: no open pull request into main has {sha} as its head"
@@ -172,6 +247,28 @@ def test_half_an_app_is_refused(job: Job, key: None, monkeypatch: pytest.MonkeyP
         "refused: the GitHub App needs both the variable RENDERER_APP_ID and the secret RENDERER_APP_KEY"
     )
     assert job.github.git("for-each-ref") == before
+
+
+@pytest.mark.parametrize("kind", ["no key", "damaged", "public", "encrypted", "elliptic", "ssh"])
+def test_what_is_no_private_key_is_refused_in_one_line(
+    job: Job, key: None, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv("APP_PRIVATE_KEY", not_a_key(kind))
+    assert handed(job, {GOOD: "x"}) == (
+        "refused: the secret RENDERER_APP_KEY is no private key: it must hold the App's whole .pem"
+    )
+
+
+@pytest.mark.parametrize(("status", "spoil"), [(401, "key"), (422, "permissions")])
+def test_an_app_that_gets_no_token_says_what_to_check(job: Job, key: None, status: int, spoil: str) -> None:
+    if spoil == "key":
+        app_key(job.github)  # another App's, by now
+    else:
+        job.github.app_permissions = {"metadata": "read"}
+    assert handed(job, {GOOD: "x"}) == (
+        f"refused: GitHub gives the App no token (HTTP {status}): check that RENDERER_APP_ID and RENDERER_APP_KEY are "
+        "of one App, and that it is installed on this repository and may write its contents"
+    )
 
 
 def test_a_token_that_may_not_write_is_told_and_not_shown(job: Job) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.repository import PROD
 from tests.workflows.acting import Actions
 from tests.workflows.archives import zip_file, zipped
 from tests.workflows.fake_github import FORK, NAME, Pull, Run
@@ -54,7 +56,8 @@ def test_an_experiment_alone_is_rendered_and_reported(actions: Actions) -> None:
     (comment,) = github.comments
     lines = comment["body"].splitlines()
     assert lines[:2] == ["<!-- renderer report -->", "### On merge: 1 launch (64 chips)."]
-    assert f"{github.url}/{NAME}/actions/runs/{run.id}#artifacts" in comment["body"].splitlines()[-1]
+    assert lines[-2].startswith(f"`{head[:12]}` into `origin/main` at "), "a commit that the server has"
+    assert f"{github.url}/{NAME}/actions/runs/{run.id}#artifacts" in lines[-1]
 
     # a second run of everything, on the commit made here
     checked, run = actions.check(pull)
@@ -69,6 +72,37 @@ def test_an_experiment_alone_is_rendered_and_reported(actions: Actions) -> None:
     assert len(github.comments) == 1
     assert f"runs/{run.id}#artifacts" in comment["body"]
     assert len(github.statuses) == 1
+
+
+def test_what_a_merge_would_refuse_stays_red(actions: Actions) -> None:
+    """An edit in prod that does not say what becomes of the run it replaces, and nobody has an App."""
+    origin, github = actions.origin, actions.origin.github
+    origin.content.experiment("big", model="qwen3-0.6b", launch=PROD)
+    assert origin.content.run("render").code == 0
+    origin.push("main")
+    origin.branch("edit")
+    origin.content.experiment("big", model="qwen3-0.6b", launch=PROD, maxtext={"steps": 77})
+    origin.push("edit")
+    github.pulls.append(Pull(7, "edit"))
+    _, run = actions.check(github.pulls[0])
+    rendered = actions.follow("render", run, "failure")
+    assert rendered.ok, rendered.out
+    assert [(status["context"], status["state"]) for status in github.statuses] == [("check", "failure")]
+    checked, _ = actions.check(github.pulls[0])
+    assert not checked.ok, "as check itself says of that commit"
+
+
+def test_a_repository_without_experiments_is_checked(actions: Actions) -> None:
+    origin = actions.origin
+    for name in ("experiments", "rendered"):
+        shutil.rmtree(origin.root / name)
+    origin.push("main")
+    origin.branch("presets")
+    origin.content.edit("presets/qwen3-0.6b/model.yml", "\nmaxtext:\n", "\nmaxtext:\n  learning_rate: 1.5e-3\n")
+    origin.push("presets")
+    checked, run = actions.check(Pull(7, "presets"))
+    assert checked.ok, checked.out
+    assert list(origin.github.artifacts[run.id]) == ["report", "report-html"]
 
 
 def test_a_fork_is_checked_and_reported_and_nothing_is_written(actions: Actions) -> None:
@@ -159,7 +193,9 @@ def test_hostile_artifacts_change_nothing_but_the_color(actions: Actions) -> Non
     run = Run(77, sha, "evil")
     github.runs[77] = run
     before = github.git("for-each-ref")
-    escaping = json.dumps({"head": sha, "files": {"rendered/../Makefile": "install:\n\ttouch /tmp/x\n"}}).encode()
+    escaping = json.dumps(
+        {"head": sha, "base": "main", "files": {"rendered/../Makefile": "install:\n\ttouch /tmp/x\n"}}
+    ).encode()
 
     github.artifacts[77] = {"changes": zipped({"changes.json": escaping}), "report": bytes(10 << 20)}
     rendered, reported = actions.follow("render", run), actions.follow("report", run)

@@ -17,7 +17,7 @@ from flow import comments, hub, report
 from flow.commit import message
 from tests.content import SHIPPED, Content
 from tests.content import run as renderer
-from tests.workflows.archives import zipped
+from tests.workflows.archives import reported, zipped
 from tests.workflows.fake_github import FORK, GitHub, Pull, Token
 from tests.workflows.job import Job, said
 from tests.workflows.origin import Origin, make_origin
@@ -68,7 +68,7 @@ def bodies(job: Job) -> list[str]:
 
 
 def test_one_comment_is_written_and_then_updated(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert fetched(job, zipped({"report.json": b"{}"}), monkeypatch).endswith("for pull request 7")
+    assert fetched(job, reported(), monkeypatch).endswith("for pull request 7")
     assert (job.folder / "output").read_text() == "found=true\n"
     assert posted(job, f"{comments.REPORT}\none\n", monkeypatch) == "commented on pull request 7"
     assert posted(job, f"{comments.REPORT}\none\n", monkeypatch) == "the comment on pull request 7 says so already"
@@ -82,14 +82,14 @@ def test_comments_of_others_are_left_alone(job: Job, monkeypatch: pytest.MonkeyP
     job.github.comment(7, "a question", "github-actions[bot]")
     job.github.comment(7, f"about {comments.REPORT}\n", "github-actions[bot]")
     mine = job.github.comment(7, f"{comments.REPORT}\r\nold")
-    fetched(job, zipped({"report.json": b"{}"}), monkeypatch)
+    fetched(job, reported(), monkeypatch)
     assert posted(job, f"{comments.REPORT}\nnew", monkeypatch) == "updated the comment on pull request 7"
     assert mine["body"] == f"{comments.REPORT}\nnew"
     assert len(job.github.comments) == 4
 
 
 def test_a_comment_that_is_too_long_is_refused_here_and_there(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    fetched(job, zipped({"report.json": b"{}"}), monkeypatch)
+    fetched(job, reported(), monkeypatch)
     long = f"{comments.REPORT}\n" + "x" * 70_000
     assert posted(job, long, monkeypatch) == "refused: a comment of 70,025 characters is too long"
     monkeypatch.setattr(comments, "MAX_COMMENT", 10**6)
@@ -100,14 +100,40 @@ def test_a_comment_that_is_too_long_is_refused_here_and_there(job: Job, monkeypa
 def test_a_fork_gets_its_comment(job: Job, origin: Origin, monkeypatch: pytest.MonkeyPatch) -> None:
     pull = Pull(8, "sweep", FORK, sha=origin.push_fork(8))
     job.github.pulls.append(pull)
-    fetched(job, zipped({"report.json": b"{}"}), monkeypatch, pull)
+    fetched(job, reported(), monkeypatch, pull)
     assert posted(job, f"{comments.REPORT}\n", monkeypatch) == "commented on pull request 8"
+
+
+def test_the_report_names_the_commit_that_was_pushed(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the one that its job made of the rendered files, which no server has."""
+    fetched(job, reported(), monkeypatch)
+    code, out, err = renderer(SHIPPED, "report", "--from-json", str(job.folder / "report.json"), "--format", "md")
+    assert code == 0, err
+    assert f"\n`{job.github.head(job.github.pulls[0])[:12]}` into `origin/main` at `bbbbbbbbbbbb`; " in out
+
+
+def test_a_report_against_another_branch_is_of_another_pull_request(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have one head, so the run may be of either."""
+    job.github.git("branch", "release", "main")
+    job.github.pulls.append(Pull(9, "sweep", base="release"))
+    assert fetched(job, reported("release"), monkeypatch) == (
+        "nothing: run 5000 is against release, and pull request 7 goes into main"
+    )
+    assert not (job.folder / "output").exists()
+    assert fetched(job, reported(), monkeypatch).endswith("for pull request 7")
+
+
+def test_what_is_no_report_is_refused(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    forged = json.dumps({"number": 1, "pull_request": 1, "pull_requests": [{"number": 1}]}).encode()
+    assert fetched(job, zipped({"report.json": forged}), monkeypatch).startswith(
+        "refused: report.json: is not a report"
+    )
+    assert not (job.folder / "output").exists()
 
 
 def test_no_number_of_the_artifact_or_the_event_is_believed(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     job.github.pulls.append(Pull(1, "other", FORK, sha="0" * 40))
-    forged = {"number": 1, "pull_request": 1, "pull_requests": [{"number": 1}]}
-    fetched(job, zipped({"report.json": json.dumps(forged).encode()}), monkeypatch)
+    fetched(job, reported(), monkeypatch)
     event = json.loads((job.folder / "event.json").read_text())
     event["workflow_run"] |= {"pull_requests": [{"number": 1}], "head_sha": "0" * 40, "head_branch": "other"}
     (job.folder / "event.json").write_text(json.dumps(event))
@@ -122,7 +148,7 @@ def test_the_right_one_is_found_among_many_on_several_pages(job: Job, monkeypatc
     monkeypatch.setattr(
         "tests.workflows.fake_github.Api.list_pulls", lambda api: [api._pull(pull) for pull in api.github.pulls]
     )
-    answer = fetched(job, zipped({"report.json": b"{}"}), monkeypatch, job.github.pulls[-1])
+    answer = fetched(job, reported(), monkeypatch, job.github.pulls[-1])
     assert answer.endswith("for pull request 7")
 
 
@@ -133,9 +159,9 @@ def test_the_same_commit_elsewhere_is_another_pull_request(job: Job, monkeypatch
     others = [*elsewhere, Pull(4, "sweep", state="closed")]
     job.github.pulls[:0] = others
     job.github.filters = False
-    assert fetched(job, zipped({"report.json": b"{}"}), monkeypatch, sweep).endswith("for pull request 7")
+    assert fetched(job, reported(), monkeypatch, sweep).endswith("for pull request 7")
     job.github.pulls.remove(sweep)
-    assert fetched(job, zipped({"report.json": b"{}"}), monkeypatch, sweep).startswith("nothing: no open pull request")
+    assert fetched(job, reported(), monkeypatch, sweep).startswith("nothing: no open pull request")
 
 
 def test_a_commit_that_only_says_it_is_a_rendering_is_not_taken_for_one(
@@ -145,7 +171,7 @@ def test_a_commit_that_only_says_it_is_a_rendering_is_not_taken_for_one(
     origin.git("commit", "--quiet", "--allow-empty", "--message", "between")
     origin.git("commit", "--quiet", "--allow-empty", "--message", message(old, 1))
     origin.git("push", "--quiet", str(job.github.bare), "HEAD:sweep")
-    job.follow(job.github.pulls[0], old, {"report": zipped({"report.json": b"{}"})})
+    job.follow(job.github.pulls[0], old, {"report": reported()})
     monkeypatch.setattr(sys, "argv", ["report", "fetch", "report.json"])
     assert said(report.main) == f"nothing: no open pull request into main has {old} as its head"
 
@@ -219,5 +245,5 @@ def test_markup_in_any_field_is_refused_or_harmless(job: Job, monkeypatch: pytes
             assert not markup(out)
             assert out.startswith(f"{comments.REPORT}\n### On merge: ")
     assert taken > 10
-    fetched(job, zipped({"report.json": file.read_bytes()}), monkeypatch)
+    fetched(job, reported(), monkeypatch)
     assert posted(job, out, monkeypatch) == "commented on pull request 7"

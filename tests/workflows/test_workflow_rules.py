@@ -186,6 +186,14 @@ def test_applies_wait_for_each_other_and_none_is_cancelled() -> None:
     assert queue == {"group": "apply-${{ matrix.environment }}", "cancel-in-progress": False, "queue": "max"}
 
 
+@pytest.mark.parametrize("name", sorted(FOLLOWING))
+def test_followers_of_one_branch_wait_for_each_other_and_none_is_cancelled(name: str) -> None:
+    """Its runs may be of several pull requests, which only the job itself can tell apart."""
+    queue = read(ROOT / f".github/workflows/{name}.yml")["concurrency"]
+    assert queue.pop("group").startswith(f"{name}:${{{{ github.event.workflow_run.head_repository.full_name }}}}:")
+    assert queue == {"cancel-in-progress": False, "queue": "max"}
+
+
 def test_linters_are_silenced_for_one_thing_only_with_a_reason() -> None:
     ignores = [
         (path.stem, line.strip())

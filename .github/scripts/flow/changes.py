@@ -22,16 +22,25 @@ MAX_PATH = 250
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What to write on top of commit `head`: bytes by path, None for a file that is removed."""
+    """What to write on top of commit `head`: bytes by path, None for a file that is removed.
+
+    `base` is the branch that it was rendered against: which runs are frozen, and with which bytes, follows from it.
+    """
 
     head: str
+    base: str
     files: Mapping[str, bytes | None]
+
+
+def files_of(count: int) -> str:
+    """Return a number of files with its noun."""
+    return "1 file" if count == 1 else f"{count} files"
 
 
 def encode(changes: Changes) -> str:
     """Return the changes as JSON; refuses what `decode` would not take."""
     files = {path: None if data is None else _text(path, data) for path, data in sorted(changes.files.items())}
-    text = json.dumps({"head": changes.head, "files": files}, indent=1) + "\n"
+    text = json.dumps({"head": changes.head, "base": changes.base, "files": files}, indent=1) + "\n"
     decode(text.encode())
     return text
 
@@ -51,14 +60,16 @@ def decode(data: bytes) -> Changes:
         raw = json.loads(data.decode())
     except (ValueError, RecursionError):
         raise RefusedError("the changes are no JSON") from None
-    if not isinstance(raw, dict) or raw.keys() != {"head", "files"} or not isinstance(raw["files"], dict):
-        raise RefusedError("the changes must be an object of head and files")
-    head, files = raw["head"], raw["files"]
+    if not isinstance(raw, dict) or raw.keys() != {"head", "base", "files"} or not isinstance(raw["files"], dict):
+        raise RefusedError("the changes must be an object of head, base and files")
+    head, base, files = raw["head"], raw["base"], raw["files"]
     if not isinstance(head, str) or not re.fullmatch("[0-9a-f]{40}", head):
         raise RefusedError("the changes name no commit")
+    if not isinstance(base, str):
+        raise RefusedError("the changes name no branch")
     if len(files) > MAX_FILES:
         raise RefusedError(f"the changes hold {len(files):,} files, more than {MAX_FILES:,}")
-    return Changes(head, {path: _content(path, value) for path, value in files.items()})
+    return Changes(head, base, {path: _content(path, value) for path, value in files.items()})
 
 
 def _content(path: str, value: Any) -> bytes | None:

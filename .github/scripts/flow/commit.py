@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from flow import hub
+from flow import hub, report
 from flow.artifact import fetch
-from flow.changes import MAX_JSON, decode
+from flow.changes import MAX_JSON, decode, files_of
 from flow.git import Git
 from flow.hub import Followed
 from flow.refusal import NothingToDoError, RefusedError, run
@@ -22,6 +22,7 @@ def main() -> str:
     changes = decode(fetch(followed.run, "changes", "changes.json", MAX_JSON, token))
     if changes.head != head:
         raise RefusedError(f"the changes are of {changes.head}, and the run is of {head}")
+    followed.require_base(changes.base)
     if hub.rendered_from(repo, head):
         raise RefusedError("rendering a commit that was rendered here changes it again: rendering is not repeatable")
     app = hub.app_token()
@@ -30,16 +31,27 @@ def main() -> str:
     commit = git.commit(changes, message(head, len(changes.files)))
     if commit is None:
         raise NothingToDoError(f"{head} holds what was rendered already")
+    verdict = None if app else _verdict(followed, token)
     git.push(commit, followed.pull.head.ref)
-    if not app:  # its push started no workflow, so nothing else will ever check this commit
-        repo.get_commit(commit).create_status("success", followed.run.html_url, f"rendered from {head[:12]}", "check")
-    return f"{followed.pull.head.ref} is {commit} now: {len(changes.files)} files"
+    if verdict:  # the push started no workflow, so nothing else will ever check this commit
+        state, why = verdict
+        about = f"rendered from {head[:12]}{why}"
+        repo.get_commit(commit).create_status(state, followed.run.html_url, about, "check")
+    return f"{followed.pull.head.ref} is {commit} now: {files_of(len(changes.files))}"
 
 
 def message(sha: str, count: int) -> str:
     """Return the message of a commit that renders commit `sha`."""
-    files = "1 file" if count == 1 else f"{count} files"
-    return f"Render {files}\n\n{hub.TRAILER}: {sha}\n"
+    return f"Render {files_of(count)}\n\n{hub.TRAILER}: {sha}\n"
+
+
+def _verdict(followed: Followed, token: str) -> tuple[str, str]:
+    """Return the state that `check` would come to on the rendered files, and why: it fails as its report does."""
+    try:
+        refused = report.read(followed, token).totals.refused
+    except (NothingToDoError, RefusedError):
+        return "failure", "; there is no report of it"
+    return ("failure", f"; launches that would be refused: {refused}") if refused else ("success", "")
 
 
 def _accept(followed: Followed, name: str) -> None:

@@ -12,12 +12,15 @@ from pathlib import Path
 from flow.changes import Changes
 from flow.refusal import RefusedError
 
+EMAIL = "41898282+github-actions[bot]@users.noreply.github.com"
+"""The address of the author and committer of every commit made here."""
+
 _IDENTITY = {
     f"GIT_{role}_{key}": value
     for role in ("AUTHOR", "COMMITTER")
     for key, value in (
         ("NAME", "github-actions[bot]"),
-        ("EMAIL", "41898282+github-actions[bot]@users.noreply.github.com"),
+        ("EMAIL", EMAIL),
     )
 }
 

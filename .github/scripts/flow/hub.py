@@ -7,11 +7,15 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from github import Auth, Github, GithubIntegration
+from github import Auth, Github, GithubException, GithubIntegration
+from github.GitCommit import GitCommit
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
+from jwt import PyJWTError
 
+from flow.changes import FOLDERS
+from flow.git import EMAIL
 from flow.refusal import NothingToDoError, RefusedError
 from flow.runner import event
 
@@ -20,6 +24,9 @@ BOT = "github-actions[bot]"
 
 TRAILER = "Rendered-From"
 """What a commit of rendered files names the commit in that it renders."""
+
+_NO_KEY = (PyJWTError, ValueError, TypeError, AttributeError)
+"""What signing with something that is no private key raises: no PEM at all, an encrypted one, a public key."""
 
 
 def repository(token: str) -> Repository:
@@ -42,10 +49,21 @@ def app_token() -> str:
         return ""
     if not app or not key:
         raise RefusedError("the GitHub App needs both the variable RENDERER_APP_ID and the secret RENDERER_APP_KEY")
-    integration = GithubIntegration(auth=Auth.AppAuth(app, key), base_url=os.environ["GITHUB_API_URL"])
+    auth = Auth.AppAuth(app, key)
+    try:
+        auth.create_jwt()
+    except _NO_KEY:
+        raise RefusedError("the secret RENDERER_APP_KEY is no private key: it must hold the App's whole .pem") from None
+    integration = GithubIntegration(auth=auth, base_url=os.environ["GITHUB_API_URL"])
     owner, _, name = os.environ["GITHUB_REPOSITORY"].partition("/")
-    installation = integration.get_repo_installation(owner, name)
-    return integration.get_access_token(installation.id, {"contents": "write"}).token
+    try:
+        installation = integration.get_repo_installation(owner, name)
+        return integration.get_access_token(installation.id, {"contents": "write"}).token
+    except GithubException as error:
+        raise RefusedError(
+            f"GitHub gives the App no token (HTTP {error.status}): check that RENDERER_APP_ID and RENDERER_APP_KEY are "
+            "of one App, and that it is installed on this repository and may write its contents"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +72,12 @@ class Followed:
 
     run: WorkflowRun
     pull: PullRequest
+
+    def require_base(self, base: str) -> None:
+        """Go on only with what was made against the pull request's target: one head may have several."""
+        if base != self.pull.base.ref:
+            into = f"pull request {self.pull.number} goes into {self.pull.base.ref}"
+            raise NothingToDoError(f"run {self.run.id} is against {base}, and {into}")
 
 
 def followed(repo: Repository) -> Followed:
@@ -88,7 +112,16 @@ def _is_of(repo: Repository, pull: PullRequest, sha: str) -> bool:
 
 
 def rendered_from(repo: Repository, sha: str) -> str | None:
-    """Return the parent that a commit says it renders; None for every other commit, also for a rebased one."""
+    """Return the parent that a commit renders, as it says; None for every other one, also if rebased or amended."""
     commit = repo.get_git_commit(sha)
     said = re.search(rf"^{TRAILER}: ([0-9a-f]{{40}})$", commit.message, re.MULTILINE)
-    return said[1] if said and [parent.sha for parent in commit.parents] == [said[1]] else None
+    if not said or commit.committer.email != EMAIL or [parent.sha for parent in commit.parents] != [said[1]]:
+        return None
+    parent = repo.get_git_commit(said[1])
+    return parent.sha if _sources(repo, commit) == _sources(repo, parent) else None
+
+
+def _sources(repo: Repository, commit: GitCommit) -> list[tuple[str, str, str]]:
+    """Return what a commit holds beside what is rendered, a folder by the name of its tree."""
+    entries = repo.get_git_tree(commit.tree.sha).tree
+    return [(entry.path, entry.mode, entry.sha) for entry in entries if entry.path not in FOLDERS]
