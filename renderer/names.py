@@ -54,13 +54,19 @@ def object_name(run: str, attempt: int) -> str:
     return run if attempt == 1 else f"{run}-a{attempt}"
 
 
-_ATTEMPT = re.compile(r"(.*-[0-9a-f]{8})-a[0-9]{1,2}")
+_ATTEMPT = re.compile(r"(.*-[0-9a-f]{8})-a([0-9]{1,2})")
 
 
 def without_attempt(name: str) -> str:
     """Return an object name without -a<n>; a digest that begins with a is none."""
     match = _ATTEMPT.fullmatch(name)
     return match[1] if match else name
+
+
+def attempt_of(name: str) -> int:
+    """Return the attempt that an object name ends in, 1 where it names none."""
+    match = _ATTEMPT.fullmatch(name)
+    return int(match[2]) if match else 1
 
 
 def output_directory(base: str, run_name: str) -> str:

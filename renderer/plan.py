@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -43,14 +43,14 @@ class Action:
     then: str = ""
 
 
-def asked(actions: Iterable[Action]) -> dict[str, int]:
+def asked(actions: Iterable[Action], refused: Collection[str] = ()) -> dict[str, int]:
     """Return what the policy limits: launches, stops and chips of a merge.
 
-    A retry, with the stops that it brings, was one of an earlier merge's.
+    A retry, with the stops that it brings, was one of an earlier merge's; that of a run that was `refused` counts anew.
     """
     actions = list(actions)
-    launches = [action for action in actions if action.effect in LAUNCHES - {Effect.RETRY}]
-    retried = {action.run for action in actions if action.effect is Effect.RETRY}
+    retried = {action.run for action in actions if action.effect is Effect.RETRY and action.run not in refused}
+    launches = [action for action in actions if action.effect in LAUNCHES and action.run not in retried]
     stops = sum(action.effect is Effect.STOP and action.then not in retried for action in actions)
     return {"launches": len(launches), "stops": stops, "chips": sum(action.state.chips for action in launches)}
 
@@ -87,10 +87,18 @@ def _experiment(
         yield from _stopped(old, new, ledger)
     elif new.problem:
         yield _refuse(new, new.problem)
-    elif old is not None and old.name and old.environment != new.environment:
-        yield from _launch(old, new, ledger, f"moved from {old.environment} to {new.environment}")
+    else:
+        yield from _wanted(old, new, ledger, gone)
         elsewhere = [run for run in _live(new, ledger) if run.environment != new.environment]
         yield from _stops(elsewhere, new, f"moved to {new.environment}")
+
+
+def _wanted(old: Committed | None, new: Committed, ledger: Ledger, gone: Mapping[str, str]) -> Iterator[Action]:
+    """Yield what becomes of an experiment that the head wants to run, in its environment."""
+    if old is not None and old.name and old.environment != new.environment:
+        yield from _launch(old, new, ledger, f"moved from {old.environment} to {new.environment}")
+    elif new.name not in ledger.known and (later := _later_attempt(new, ledger)):
+        yield _nothing(new, f"attempt lowered from {later} to {new.attempt}")
     elif old is None or not old.name or new.name in ledger.pending:
         yield from _launch(old, new, ledger, _new(new, gone))
     elif new.name == old.name:
@@ -133,7 +141,7 @@ def _same_run(old: Committed, new: Committed, ledger: Ledger) -> Iterator[Action
 
 
 def _attempt(old: Committed, new: Committed, ledger: Ledger) -> Iterator[Action]:
-    if new.attempt <= old.attempt:
+    if new.attempt <= old.attempt:  # one whose later attempt was never launched
         yield _nothing(new, f"attempt lowered from {old.attempt} to {new.attempt}")
     elif new.name in ledger.known:
         yield _nothing(new, _known(new))
@@ -161,30 +169,40 @@ def _launch(old: Committed | None, new: Committed, ledger: Ledger, reason: str) 
 
 
 def _start(effect: Effect, old: Committed | None, new: Committed, ledger: Ledger, reason: str) -> Iterator[Action]:
-    """Yield a launch and the stops it brings: what becomes of the experiment's other runs is `supersede`'s to say.
+    """Yield a launch and the stops it brings: what becomes of the run that it replaces is `supersede`'s to say.
 
     Earlier attempts of the same content are never stopped for it: they have to have ended.
     """
     others = _others(new, ledger)
-    replaced = [run for run in others if without_attempt(run.name) != new.whole_name]
+    earlier = [run for run in others if without_attempt(run.name) == new.whole_name and run.name not in ledger.pending]
+    replaced = [run for run in others if without_attempt(run.name) != new.whole_name and not _kept(run, old, ledger)]
     started = [run for run in replaced if run.name not in ledger.pending]
     supersede = new.supersede or ("stop" if new.environment == "test" else "")
     if started and not supersede:
         yield _refuse(new, f"launch.supersede must say what becomes of {_names(started)}: keep or stop")
         return
-    if started and supersede == "keep" and old is not None and old.name != new.name and _same_output(old, new):
+    if supersede == "keep" and old is not None and old.name in {run.name for run in started} and _same_output(old, new):
         place = new.directory or new.run_name
-        yield _refuse(new, f"supersede: keep, but {_names(started)} writes to {place} too: stop it, or change run_name")
+        yield _refuse(new, f"supersede: keep, but {old.name} writes to {place} too: stop it, or change run_name")
         return
     if started:
         reason = f"{reason}; {_names(started)} {'goes on' if supersede == 'keep' else 'is stopped first'}"
-    earlier = [run for run in others if run not in replaced]
     condition = f"refused while {_names(earlier)} lives" if earlier else ""
     yield Action(effect, new.name, new.environment, reason, new, _starts(old, new, ledger), condition)
     if supersede == "stop":
         yield from _stops(replaced, new, "superseded", then=new.name)
     else:
         yield from _stops([run for run in replaced if run not in started], new, "it was not started yet")
+
+
+def _kept(run: Live, old: Committed | None, ledger: Ledger) -> bool:
+    """Return whether a run outlived the launch of `old`, which was told to keep it."""
+    return old is not None and old.name in ledger.known and without_attempt(run.name) != old.whole_name
+
+
+def _later_attempt(new: Committed, ledger: Ledger) -> int:
+    """Return the highest attempt of the same content that was launched, if it is above this one."""
+    return max((attempt for attempt in ledger.attempts.get(new.whole_name, ()) if attempt > new.attempt), default=0)
 
 
 def _same_output(old: Committed, new: Committed) -> bool:
@@ -202,7 +220,7 @@ def _starts(old: Committed | None, new: Committed, ledger: Ledger) -> str:
         if old is not None and old.name in ledger.known and _same_output(old, new):
             return f"continues {new.run_name}"
         return f"continues {new.run_name} if that has checkpoints, else starts at step 0"
-    if any(without_attempt(name) == new.whole_name for name in ledger.known - {new.name}):
+    if any(attempt != new.attempt for attempt in ledger.attempts.get(new.whole_name, ())):
         return f"continues {new.run_name}"
     return "starts at step 0"
 

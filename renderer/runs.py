@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 from renderer.layers import rendered_folder
-from renderer.names import output_directory, without_attempt
+from renderer.names import attempt_of, output_directory, without_attempt
 
 
 class State(StrEnum):
@@ -99,7 +100,7 @@ class Live:
     environment: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ledger:
     """What was launched before, by object name; `live` goes by experiment.
 
@@ -110,6 +111,15 @@ class Ledger:
     live: Mapping[str, tuple[Live, ...]] = field(default_factory=dict)
     pending: frozenset[str] = frozenset()
     refused: frozenset[str] = frozenset()
+
+    @cached_property
+    def attempts(self) -> Mapping[str, tuple[int, ...]]:
+        """The attempts that were launched of each content, by the name that they share."""
+        found: dict[str, tuple[int, ...]] = {}
+        for name in self.known:
+            whole = without_attempt(name)
+            found[whole] = (*found.get(whole, ()), attempt_of(name))
+        return found
 
 
 @dataclass(frozen=True, slots=True)

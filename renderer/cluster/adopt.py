@@ -7,9 +7,10 @@ from dataclasses import replace
 from renderer.cluster import lease
 from renderer.cluster.api import Api, ApiError, Object, jobsets
 from renderer.cluster.conditions import ended
+from renderer.cluster.damage import LedgerError
 from renderer.cluster.history import History
 from renderer.cluster.labels import content_digest_of
-from renderer.cluster.ledger import Entry, LedgerError, Store
+from renderer.cluster.ledger import Entry, Store
 from renderer.cluster.outcome import DONE, Done, Outcome, Verdict, of_entry
 from renderer.cluster.planning import FOLDERS
 from renderer.cluster.recording import entry_of
@@ -43,9 +44,17 @@ def adopt(api: Api, git: History, store: Store, head: str, *, actor: str, dry_ru
             return Outcome(Verdict.FAILED, run.experiment, run.name, run.file, reason, space)
 
     outcomes = tuple(each(record, sound))
+    if not dry_run:
+        _lead_here(git, store, head)
     notices = tuple(f"{run.file}: not recorded: {run.problem}" for run in runs if run.problem)
     complete = all(outcome.verdict in DONE for outcome in outcomes)
     return Done(outcomes, complete and (dry_run or store.move_marker(None, head)), notices)
+
+
+def _lead_here(git: History, store: Store, head: str) -> None:
+    """Give runs from commits that do not lead to `head` this one: after a rewritten branch nothing else would do so."""
+    reached = {head, *git.commits(head)}
+    each(lambda entry: store.change(entry, commit=head), [run for run in store.entries() if run.commit not in reached])
 
 
 def _jobsets(api: Api, namespace: str) -> dict[str, Object]:
@@ -66,9 +75,9 @@ def _record(api: Api, store: Store, entry: Entry, *, dry_run: bool) -> Outcome:
         return outcome
     if store.add(entry) is None:
         there = store.entry(entry.name)
-        if there and there.commit != entry.commit:  # the old one may not lead here any more
-            there = store.change(there, commit=entry.commit) or there
-        return replace(outcome, reason=f"the ledger has it already: {there.state if there else 'removed'}")
-    if entry.uid and (other := lease.take(api, store, entry)):
+        if there is None:
+            return replace(outcome, verdict=Verdict.FAILED, reason="its entry is gone from the ledger")
+        entry, outcome = there, replace(outcome, reason=f"the ledger has it already: {there.state}")
+    if lease.lives(api, entry) and (other := lease.take(api, store, entry)):
         return replace(outcome, warnings=(f"{other} writes to {entry.output} too",))
     return outcome

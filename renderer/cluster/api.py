@@ -1,27 +1,28 @@
 """The Kubernetes API as this package uses it: plain objects, a few verbs, retries. Hides the official client.
 
 Authentication, TLS and kubeconfig are the official client's. Its models are passed over: a manifest is sent as it was
-reviewed, and unknown fields are the API server's to refuse. Retries are urllib3's: connections that break, throttling
-and 5xx are tried again with growing pauses, `Retry-After` is followed. A write may thus take effect twice in a row, so
-callers read AlreadyExists and Conflict as "look what is there".
+reviewed, and unknown fields are the API server's to refuse. Connections that break, throttling and 5xx are tried again
+with growing pauses (tries.py). A write may thus take effect twice in a row, so callers read AlreadyExists and Conflict
+as "look what is there".
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
 import kubernetes.client
-import kubernetes.config
 import urllib3
 from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import ConfigException
 from kubernetes.utils.quantity import parse_quantity
 from urllib3.exceptions import HTTPError
+
+from renderer.cluster import plugin
+from renderer.cluster.tries import Tries
 
 FIELD_MANAGER = "renderer"
 """Owner of the fields that this package writes, in managedFields."""
@@ -36,13 +37,6 @@ _OWN = {"fieldManager": FIELD_MANAGER}
 _STRICT = {"fieldValidation": "Strict"}
 _PAGE = 500
 _TIMEOUT = urllib3.Timeout(connect=10, read=40)
-_RETRIED = (
-    HTTPStatus.TOO_MANY_REQUESTS,
-    HTTPStatus.INTERNAL_SERVER_ERROR,  # a webhook or etcd that failed for a moment
-    HTTPStatus.BAD_GATEWAY,
-    HTTPStatus.SERVICE_UNAVAILABLE,
-    HTTPStatus.GATEWAY_TIMEOUT,
-)
 _PASSING = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
 
 
@@ -86,8 +80,9 @@ def whole(quantity: str | int) -> int:
 class Api:
     """A cluster's API server. Safe for several threads. Every call raises ApiError."""
 
-    def __init__(self, configuration: kubernetes.client.Configuration) -> None:
+    def __init__(self, configuration: kubernetes.client.Configuration, tries: Tries) -> None:
         self._configuration = configuration
+        self._tries = tries
         self._client = RESTClientObject(configuration)
 
     def get(self, path: str, **query: str) -> Object | None:
@@ -129,11 +124,12 @@ class Api:
         """Change some fields; with metadata.uid or metadata.resourceVersion in `body`, 409 unless they are as given."""
         return self.call("PATCH", path, _OWN, body, _MERGE)
 
-    def delete(self, path: str, *, uid: str = "", propagation: str = "Background") -> bool:
-        """Delete an object, only if it has this uid where one is given. Return whether it was there."""
+    def delete(self, path: str, *, uid: str = "", version: str = "", propagation: str = "Background") -> bool:
+        """Delete an object, only if it has this uid and this resourceVersion, where given. Return whether it did."""
         options: Object = {"propagationPolicy": propagation}
-        if uid:
-            options["preconditions"] = {"uid": uid}
+        given = {"uid": uid, "resourceVersion": version}
+        if conditions := {key: value for key, value in given.items() if value}:
+            options["preconditions"] = conditions
         try:
             self.call("DELETE", path, {}, options)
         except ApiError as error:
@@ -190,7 +186,7 @@ class Api:
         accept: str = _JSON,
         preload_content: bool,
         timeout: urllib3.Timeout = _TIMEOUT,
-        retries: bool | None = None,  # None: as configured
+        retries: bool = True,
     ) -> urllib3.BaseHTTPResponse:
         url = f"{self._configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
         headers = {"Accept": accept, **self._authorization()}
@@ -204,7 +200,7 @@ class Api:
                 headers=headers,
                 timeout=timeout,
                 preload_content=preload_content,
-                retries=retries,
+                retries=self._tries.begun() if retries else False,
             )
         except HTTPError as error:
             raise ApiError(0, "", _plain(error)) from error
@@ -213,33 +209,30 @@ class Api:
         return response
 
     def _authorization(self) -> dict[str, str]:
-        settings = self._configuration.auth_settings().get("BearerToken")
-        return {"Authorization": settings["value"]} if settings and settings["value"] else {}
+        try:
+            settings = self._configuration.auth_settings().get("BearerToken")
+        except plugin.PluginError as error:
+            raise ApiError(HTTPStatus.UNAUTHORIZED, "Unauthorized", str(error)) from error
+        value = str(settings["value"] or "").strip() if settings else ""  # a file with a token may end its line
+        if not (value.isascii() and (value.isprintable() or not value)):
+            text = "the kubeconfig's token holds characters that no token has"
+            raise ApiError(HTTPStatus.UNAUTHORIZED, "Unauthorized", text)
+        return {"Authorization": value} if value else {}
 
 
 def connect(retries: int = 8) -> Api:
     """Return the cluster of the kubeconfig's current context, found as kubectl finds it. Raises NoClusterError."""
     configuration = kubernetes.client.Configuration()
     configuration.connection_pool_maxsize = 32
-    configuration.retries = urllib3.Retry(
-        total=retries,
-        backoff_factor=0.25,
-        backoff_max=20,
-        backoff_jitter=0.25,
-        status_forcelist=_RETRIED,
-        allowed_methods=None,  # all of them: see above
-        raise_on_status=False,
-    )
     try:
-        kubernetes.config.load_kube_config(  # type: ignore[no-untyped-call]
-            config_file=os.environ.get("KUBECONFIG"),  # read now: the client remembers it from when it was imported
-            client_configuration=configuration,
-        )
+        plugin.load(configuration)
+    except plugin.PluginError as error:
+        raise NoClusterError(str(error)) from error
     except (ConfigException, OSError) as error:
         raise NoClusterError(f"no usable kubeconfig: {error}") from error
     except Exception as error:  # whatever the client makes of a damaged file; its text may hold what the file holds
         raise NoClusterError(f"no usable kubeconfig: it is damaged ({type(error).__name__})") from error
-    return Api(configuration)
+    return Api(configuration, Tries.most(retries))
 
 
 def caller(api: Api) -> str:

@@ -15,7 +15,7 @@ from renderer.cluster.ledger import Store
 from renderer.cluster.outcome import DONE, Done, Outcome
 from renderer.cluster.planning import Work, work
 from renderer.cluster.settings import settings, verify_identity
-from renderer.committed import named
+from renderer.committed import Reader, named, wanted
 from renderer.location import COMMAND_LINE
 from renderer.plan import Action
 from renderer.policy import exceeded
@@ -90,7 +90,9 @@ def apply(api: Api, git: History, request: Request, progress: Progress) -> Resul
         return _came_to(replace(about, empty=not (done.outcomes or done.notices)), done)
     todo = work(api, git, request.environment, store.entries(), marker, head)
     limits = tuple(exceeded(found.policy, **todo.asked))
-    about = replace(about, empty=todo.empty, actions=todo.actions, notices=tuple(_left(git, todo)))
+    left = tuple(_left(git, todo))
+    empty = todo.empty and not left and not store.read_unsettled()
+    about = replace(about, empty=empty, actions=todo.actions, notices=left)
     if limits:
         return replace(about, limits=limits)
     applying = Applying(api, git, store, found, todo, request.actor)
@@ -104,9 +106,11 @@ def _came_to(about: Result, done: Done) -> Result:
 
 
 def _left(git: History, todo: Work) -> Iterator[str]:
-    """Say which runs of the commit stay refused: applying it once more tries them again."""
+    """Say how many runs of the commit stay refused, though it wants them: applying it once more tries them again."""
     refused = {entry.name for entry in todo.entries.values() if entry.state is State.REFUSED}
-    count = len(named(git, todo.tree, refused - {action.run for action in todo.actions}))
+    units = set(named(git, todo.tree, refused - {action.run for action in todo.actions}).values())
+    reader = Reader(todo.tree, git.blobs(wanted(todo.tree, units)))
+    count = sum(not run.stopped for run in reader.snapshot(units).runs)
     if count and todo.marker != todo.head:
         yield f"refused before and not tried again: {count}; apply this commit once more to try them"
 

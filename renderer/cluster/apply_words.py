@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
+from renderer import policy
 from renderer.cluster.apply import Result
 from renderer.cluster.labels import CONTAINER, INDEX_LABEL, JOBSET_LABEL
 from renderer.cluster.outcome import Outcome, Verdict
 from renderer.plan import Effect
-from renderer.problem import shown
+from renderer.problem import counted, shown
 from renderer.report.markdown import LIMIT, code, length, prose
 from renderer.secrets import mask
 
@@ -82,13 +83,23 @@ def text(result: Result) -> Iterator[str]:
     for remedy in remedies(found):
         yield ""
         yield from remedy.splitlines()
-    if result.limits:
-        yield "the limits stand under merge: in presets/policy.yml; merge less at once, or have them raised"
+    yield from way_out(result)
     if any(outcome.verdict is Verdict.REFUSED for outcome in found):
         yield "once the cause is mended, apply this commit again: refused runs are tried again then"
     yield from result.notices
     if not result.dry_run:
         yield from usage(found)
+
+
+def way_out(result: Result) -> Iterator[str]:
+    """Yield what helps where the policy's limits are exceeded; before the first apply nothing can be merged later."""
+    if not result.limits:
+        return
+    yield f"the limits stand under merge: in {policy.FILE}; raise them there in a reviewed change"
+    if result.marker:
+        yield "or, of several merges, apply an earlier one first; or revert a part, and merge it again later"
+    else:
+        yield "or begin with --adopt: it records every run as launched and starts none; what is merged later starts"
 
 
 def warnings(outcomes: Iterable[Outcome]) -> Iterator[str]:
@@ -132,25 +143,33 @@ def usage(outcomes: Iterable[Outcome]) -> Iterator[str]:
         yield f"             at once: renderer stop {run}"
     if len(runs) > _MAX_HELP:
         yield ""
-        yield f"The same commands serve the other {len(runs) - _MAX_HELP} runs."
+        yield f"The same commands serve {counted(len(runs) - _MAX_HELP, 'further run')}."
 
 
 def markdown(result: Result) -> str:
     """Return a comment within GitHub's limit; no value in it can be more than text."""
     page = [f"<!-- renderer apply {result.environment} -->"]
-    page.append(f"### Applied to {code(result.environment)}: {prose(mask(headline(result)))}.")
+    page.append(f"### {_title(result)} {code(result.environment)}: {prose(mask(headline(result)))}.")
     page += [f"\n{prose(mask(notice))}" for notice in result.notices[:_MAX_NOTICES]]
     if len(result.notices) > _MAX_NOTICES:
-        page.append(f"\nand {len(result.notices) - _MAX_NOTICES} more such notices in the log of the job")
+        more = counted(len(result.notices) - _MAX_NOTICES, "more such notice")
+        page.append(f"\nand {more} in the log of the job")
     used, lines = sum(length(line) + 1 for line in page), list(_rows(result))
     for index, line in enumerate(lines):
         used += length(line) + 1
         if used > LIMIT - _TAIL_ROOM:
-            page.append(f"\nand {len(lines) - index} more lines, left out here.")
+            page.append(f"\nand {counted(len(lines) - index, 'more line')}, left out here.")
             break
         page.append(line)
     since = f" after {code(result.marker[:12])}" if result.marker else ""
     return "\n".join([*page, f"\n{code(result.head[:12])}{since} on {code(result.cluster)}.", ""])
+
+
+def _title(result: Result) -> str:
+    """Return how the comment begins, before the environment."""
+    if result.dry_run:
+        return "Apply to"
+    return "Applied to" if result.empty or result.outcomes else "Not applied to"
 
 
 def _rows(result: Result) -> Iterator[str]:
@@ -162,6 +181,7 @@ def _rows(result: Result) -> Iterator[str]:
             run = f" {code(mask(outcome.run))}" if outcome.run else ""
             yield f"- {code(mask(outcome.experiment))}{run}: {prose(mask(_because(outcome)))}"
     yield from (f"\n{prose(mask(warning))}" for warning in warnings(result.outcomes))
+    yield from (f"\n{prose(line)}" for line in way_out(result))
     missing = remedies(result.outcomes)
     if missing:
         yield "\n**What mends it**\n"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from renderer.cluster.api import Api, ApiError
+from renderer.cluster.damage import LedgerError
 from renderer.cluster.history import History
 from renderer.cluster.judge import look
 from renderer.cluster.launching import Launching
-from renderer.cluster.ledger import Entry, LedgerError, Store
+from renderer.cluster.ledger import Entry, Store
 from renderer.cluster.objects import read_runs
 from renderer.cluster.outcome import DONE, Done, Outcome, Verdict, left_alone, of_action, of_entry, stopped, swept
 from renderer.cluster.planning import Sweep, Work, work
@@ -24,6 +26,7 @@ Progress = Callable[[int, int], None]
 
 _FAILURES = (ApiError, LedgerError, NotStoppedError)
 _OVERTAKEN = "another apply moved the marker meanwhile; apply again"
+_UNSETTLED = "the marker is moved, but what other applies launched meanwhile could not be looked at"
 
 
 class Applying:
@@ -38,16 +41,24 @@ class Applying:
     def run(self, progress: Progress) -> Done:
         """Do it. Every run ends in an outcome, whatever happens to the others."""
         todo = self._todo
-        launches, stops = todo.launches, [action for action in todo.of(Effect.STOP) if not action.then]
-        steps = _Steps(progress, len(launches) + len(stops) + len(todo.swept))
+        launches = todo.launches
+        steps = _Steps(progress, len(launches) + len(todo.stops) + len(todo.swept))
         outcomes = _flat(each(self._record, launches + todo.of(Effect.REFUSE))) + left_alone(todo.blocked)
         try:
             if self._store.read_marker() != todo.marker:
                 return self._broken_off(outcomes, _OVERTAKEN)
         except _FAILURES as error:
             return self._broken_off(outcomes, f"the marker could not be read: {error}")
-        outcomes += _flat(each(steps.counted(self._sweep), todo.swept)) + _flat(each(steps.counted(self._stop), stops))
-        unfinished = any(outcome.verdict not in DONE | {Verdict.REFUSED} for outcome in outcomes)
+        try:
+            settled = self._resettle()
+        except _FAILURES as error:
+            return self._broken_off(outcomes, f"{_UNSETTLED}: {error}")
+        ended = {outcome.run for outcome in settled}
+        sweeps = [sweep for sweep in todo.swept if sweep.entry.name not in ended]
+        stops = [action for action in todo.stops if action.run not in ended]
+        stop_one = steps.counted(partial(self._stop, todo.entries))
+        outcomes += settled + _flat(each(steps.counted(self._sweep), sweeps)) + _flat(each(stop_one, stops))
+        unfinished = not _all_done(outcomes)
         ready = [action for action in launches if action.run in self._recorded]
         launching = self._launching(ready)
 
@@ -57,10 +68,7 @@ class Applying:
         outcomes += _flat(each(steps.counted(launch), ready))
         if unfinished or len(ready) < len(launches):
             return Done(tuple(outcomes), complete=False)
-        try:
-            return self._end(outcomes)
-        except _FAILURES as error:
-            return Done(tuple(outcomes), complete=False, notices=(f"the marker could not be moved: {error}",))
+        return self._end(outcomes)
 
     def dry_run(self) -> Done:
         """Return what `run` would come to, as far as it can be told without writing anything."""
@@ -81,22 +89,47 @@ class Applying:
 
     def _end(self, outcomes: list[Outcome]) -> Done:
         """Move the marker, and make up for what another apply recorded of an earlier commit while this one ran."""
-        todo = self._todo
+        todo, store = self._todo, self._store
         if todo.marker == todo.head:
             return Done(tuple(outcomes), complete=True)
-        if not self._store.move_marker(todo.marker, todo.head):
-            return Done(tuple(outcomes), complete=False, notices=(_OVERTAKEN,))
-        entries = self._store.entries()
-        known = {*todo.entries, *self._recorded}
-        late = [entry for entry in entries if entry.name not in known and entry.state in UNSTARTED | {State.LAUNCHED}]
+        try:
+            if not store.move_marker(todo.marker, todo.head):
+                return Done(tuple(outcomes), complete=False, notices=(_OVERTAKEN,))
+        except _FAILURES as error:
+            return Done(tuple(outcomes), complete=False, notices=(f"the marker could not be moved: {error}",))
+        launched = {name for name, entry in todo.entries.items() if entry.state is State.LAUNCHED}
+        try:
+            late = [entry for entry in store.entries() if entry.name not in launched | self._recorded.keys()]
+            found = self._settle(todo.marker, todo.head, late)
+        except _FAILURES as error:
+            notice = f"{_UNSETTLED}: {error}; apply again"
+            return Done(tuple(outcomes), complete=False, notices=(notice,))
+        return Done((*outcomes, *found), complete=_all_done(found))
+
+    def _resettle(self) -> list[Outcome]:
+        """Do what an apply broke off from after it had moved the marker to where it is now."""
+        marker, left = self._todo.marker, self._store.read_unsettled()
+        if marker is None or not left:
+            return []
+        since = {*self._git.commits(marker, left)} - {marker}
+        return self._settle(left, marker, [entry for entry in self._store.entries() if entry.commit in since])
+
+    def _settle(self, left: str | None, marker: str, late: Iterable[Entry]) -> list[Outcome]:
+        """Stop what other applies launched while the marker moved from `left` to `marker`, and the head does not want.
+
+        `late` are the runs that may be theirs. What stays to be done is done by the next apply.
+        """
+        entries, late = self._store.entries(), [entry for entry in late if entry.state in UNSTARTED | {State.LAUNCHED}]
+        outcomes: list[Outcome] = []
         if late:
-            again = work(self._api, self._git, self._store.environment, entries, todo.marker, todo.head, since=late)
-            experiments = {entry.experiment for entry in late}
-            sweeps = [sweep for sweep in again.swept if sweep.entry.experiment in experiments]
-            stops = [action for action in again.of(Effect.STOP) if action.state.experiment in experiments]
-            self._todo = again
-            outcomes = outcomes + _flat(each(self._sweep, sweeps)) + _flat(each(self._stop, stops))
-        return Done(tuple(outcomes), complete=True)
+            again = work(self._api, self._git, self._store.environment, entries, left, self._todo.head, since=late)
+            theirs = {entry.experiment for entry in late}
+            sweeps = [sweep for sweep in again.swept if sweep.entry.experiment in theirs]
+            stops = [action for action in again.stops if action.state.experiment in theirs]
+            outcomes = _flat(each(self._sweep, sweeps)) + _flat(each(partial(self._stop, again.entries), stops))
+        if _all_done(outcomes):
+            self._store.settle(marker)
+        return outcomes
 
     def _record(self, action: Action) -> list[Outcome]:
         """Write the entry of a run; return an outcome only where that is all."""
@@ -112,8 +145,8 @@ class Applying:
         self._recorded[action.run] = entry
         return []
 
-    def _stop(self, action: Action) -> list[Outcome]:
-        entry = self._todo.entries[action.run]
+    def _stop(self, entries: Mapping[str, Entry], action: Action) -> list[Outcome]:
+        entry = entries[action.run]
         try:
             stop(self._api, self._store, entry, action.reason)
         except _FAILURES as error:
@@ -122,7 +155,8 @@ class Applying:
 
     def _sweep(self, sweep: Sweep) -> list[Outcome]:
         try:
-            stop(self._api, self._store, sweep.entry, sweep.reason, sweep.state)
+            commit = self._todo.head if sweep.state is State.REFUSED else ""
+            stop(self._api, self._store, sweep.entry, sweep.reason, sweep.state, commit=commit)
         except _FAILURES as error:
             reason = f"{sweep.reason}, but stopping it failed: {error}"
             return [of_entry(Verdict.FAILED, sweep.entry, reason)]
@@ -156,6 +190,11 @@ class _Steps:
             return found
 
         return run
+
+
+def _all_done(outcomes: Iterable[Outcome]) -> bool:
+    """Return whether nothing of it is left to do: a refusal is final."""
+    return all(outcome.verdict in DONE | {Verdict.REFUSED} for outcome in outcomes)
 
 
 def _flat(found: Iterable[list[Outcome]]) -> list[Outcome]:

@@ -22,13 +22,17 @@ _SCRIPTS = re.compile(r"pod-[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """An object that nothing needs any more; `uid` makes sure that no other of its name is deleted."""
+    """An object that nothing needs any more; `uid` makes sure that no other of its name is deleted.
+
+    `version` is the resourceVersion of a ConfigMap: apply writes to those that a run is about to mount.
+    """
 
     kind: str
     namespace: str
     name: str
     uid: str
     why: str
+    version: str = ""
 
     @property
     def path(self) -> str:
@@ -46,34 +50,48 @@ class Plan:
     runs: tuple[Seen, ...]
 
     def still(self, now: Plan) -> Plan:
-        """Return what of this plan, which someone agreed to, is also in the plan of a later look."""
+        """Return what of this plan, which someone agreed to, is also in the plan of a later look.
+
+        It takes both looks to delete a ConfigMap safely. Apply records a run, then writes to its ConfigMaps, then makes
+        its JobSet: the later look knows a run that wrote before this plan, and one that writes after it changes the
+        version.
+        """
         names = {run.name for run in self.runs}
         kept = tuple(item for item in now.leftovers if item in self.leftovers)
         return Plan(kept, tuple(run for run in now.runs if run.name in names))
 
 
-def find(api: Api, runs: Iterable[Seen], environments: Iterable[str]) -> Plan:
-    """Return what ended runs of some environments left. `runs` are those of all: they may share a namespace."""
+def find(api: Api, runs: Iterable[Seen], environments: Iterable[str], *, unreadable: bool = False) -> Plan:
+    """Return what ended runs of some environments left. `runs` are those of all: they may share a namespace.
+
+    `unreadable` says that an entry of the ledger cannot be read: it may be of a run that is about to use any scripts.
+    """
     everything, environments = list(runs), tuple(environments)
-    ended = {(run.namespace, run.name): run for run in everything if _over(run) and run.environment in environments}
+    living = {(run.namespace, run.name) for run in everything if not _over(run)}
+    mine = {(run.namespace, run.name): run for run in everything if run.environment in environments}
+    ended = {place: run for place, run in mine.items() if place not in living}
     found: list[Leftover] = []
     for namespace in sorted({namespace for namespace, _ in ended}):
-        mine = {name: run for (place, name), run in ended.items() if place == namespace}
+        over = {name: run for (place, name), run in ended.items() if place == namespace}
         here = [run for run in everything if run.namespace == namespace]
-        found += _jobsets(mine)
-        found += _watchers(api, namespace, mine)
-        found += _config_maps(api, namespace, mine, here)
+        found += _jobsets(over)
+        found += _watchers(api, namespace, over)
+        found += _config_maps(api, namespace, over, here, all_known=not unreadable and not _in_preparation(here))
     kept = {leftover.name.removeprefix("run-").removesuffix("-hf") for leftover in found}
     return Plan(tuple(found), tuple(run for (_, name), run in ended.items() if name in kept))
 
 
 def _over(run: Seen) -> bool:
     """Return whether nothing of a run will be needed any more."""
+    if run.unreadable:
+        return False
     if run.entry is None:
         return run.ended is not None
-    if run.entry.state in UNSTARTED:
-        return False
-    return run.jobset is None or run.ended is not None or run.entry.state is State.STOPPED
+    if run.entry.state in UNSTARTED or (run.entry.state is State.REFUSED and not run.entry.uid):
+        return False  # a refused one has made nothing, and its namespace may be one that is not ours to read
+    if run.jobset is None or run.ended is not None:
+        return True
+    return run.entry.state is State.STOPPED and bool(run.entry.uid)  # one not recorded may be taken up by a new launch
 
 
 def _how(run: Seen) -> str:
@@ -100,17 +118,18 @@ def _watchers(api: Api, namespace: str, mine: dict[str, Seen]) -> Iterator[Lefto
             yield Leftover("Deployment", namespace, name, found["metadata"]["uid"], why)
 
 
-def _config_maps(api: Api, namespace: str, mine: dict[str, Seen], here: list[Seen]) -> Iterator[Leftover]:
+def _config_maps(
+    api: Api, namespace: str, mine: dict[str, Seen], here: list[Seen], *, all_known: bool
+) -> Iterator[Leftover]:
     used = set().union(*(_mounted(run.jobset) for run in here if not _over(run)))
-    all_known = not _in_preparation(here)
     for found in api.items(core(namespace, "configmaps")):
-        name, uid = found["metadata"]["name"], found["metadata"]["uid"]
+        name, uid, version = (found["metadata"][key] for key in ("name", "uid", "resourceVersion"))
         if name in used:
             continue
         if name.startswith("run-") and name.removeprefix("run-") in mine:
-            yield Leftover("ConfigMap", namespace, name, uid, _how(mine[name.removeprefix("run-")]))
+            yield Leftover("ConfigMap", namespace, name, uid, _how(mine[name.removeprefix("run-")]), version)
         elif all_known and _is_scripts(found):
-            yield Leftover("ConfigMap", namespace, name, uid, "no living run uses these pod scripts")
+            yield Leftover("ConfigMap", namespace, name, uid, "no living run uses these pod scripts", version)
 
 
 def _in_preparation(here: Iterable[Seen]) -> bool:
@@ -120,9 +139,9 @@ def _in_preparation(here: Iterable[Seen]) -> bool:
 
 def _mounted(jobset: Object | None) -> set[str]:
     """Return the names of the ConfigMaps that a JobSet's pods mount."""
-    jobs = jobset["spec"]["replicatedJobs"] if jobset else ()
+    jobs = ((jobset or {}).get("spec") or {}).get("replicatedJobs") or ()
     volumes = [volume for job in jobs for volume in job["template"]["spec"]["template"]["spec"].get("volumes") or ()]
-    return {volume["configMap"]["name"] for volume in volumes if "configMap" in volume}
+    return {volume["configMap"].get("name", "") for volume in volumes if "configMap" in volume}
 
 
 def _is_scripts(config_map: Object) -> bool:
@@ -132,7 +151,7 @@ def _is_scripts(config_map: Object) -> bool:
 
 
 def delete(api: Api, plan: Plan) -> Iterator[Leftover]:
-    """Delete what was found, and yield each object that was there. Raises ApiError.
+    """Delete what a second look left of a plan, and yield each object that was there. Raises ApiError.
 
     That a launched run has finished or failed is recorded first: the JobSet that shows it is about to go.
     """
@@ -140,7 +159,7 @@ def delete(api: Api, plan: Plan) -> Iterator[Leftover]:
         if run.entry and run.entry.state is State.LAUNCHED and run.ended:
             _record(Store(api, run.environment), run.entry, run.ended)
     for leftover in sorted(plan.leftovers, key=lambda item: bool(_SCRIPTS.fullmatch(item.name))):
-        if api.delete(leftover.path, uid=leftover.uid):
+        if api.delete(leftover.path, uid=leftover.uid, version=leftover.version):
             yield leftover
 
 

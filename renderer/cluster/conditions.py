@@ -8,7 +8,7 @@ from renderer.cluster.api import Object
 def condition(found: Object | None, kind: str) -> Object | None:
     """Return an object's condition of a kind if it is true."""
     conditions = ((found or {}).get("status") or {}).get("conditions") or ()
-    return next((item for item in conditions if item["type"] == kind and item["status"] == "True"), None)
+    return next((item for item in conditions if item.get("type") == kind and item.get("status") == "True"), None)
 
 
 def ended(jobset: Object | None) -> Object | None:

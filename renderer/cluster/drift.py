@@ -14,8 +14,9 @@ from renderer.cluster.fields import ABSENT, Difference, differences
 from renderer.cluster.ledger import Entry
 from renderer.cluster.objects import Objects
 from renderer.cluster.observe import Seen
+from renderer.manifest_yaml import load
+from renderer.outputs import DAMAGED
 from renderer.runs import ALIVE, State
-from renderer.yaml_io import load
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,9 @@ class _Finder:
 
     def look(self, run: Seen) -> None:
         entry = run.entry
-        if entry is None:
+        if run.unreadable:
+            self._unknown(run, "cannot be compared: its entry in the ledger cannot be read")
+        elif entry is None:
             self._say(run, "JobSet", "no ledger knows it: apply did not launch it")
         elif entry.state not in ALIVE:
             if run.jobset and not run.ended and entry.state is not State.PENDING:
@@ -142,7 +145,7 @@ def config_map_differences(manifest: Object, live: Object) -> list[Difference]:
 def _file(name: str, mine: str | None, theirs: str | None) -> list[Difference]:
     try:
         old, new = (_data(name, text) for text in (mine, theirs))
-    except ValueError:
+    except DAMAGED:
         return [Difference(name, _size(mine), _size(theirs))]
     return [
         Difference(f"{name}: {key}", old.get(key, ABSENT), new.get(key, ABSENT))
@@ -152,9 +155,9 @@ def _file(name: str, mine: str | None, theirs: str | None) -> list[Difference]:
 
 
 def _data(name: str, text: str | None) -> Object:
-    """Return the keys of a file. Raises ValueError if it has none."""
+    """Return the keys of a file. Raises one of DAMAGED if it has none, or others than texts."""
     data = None if text is None else json.loads(text) if name.endswith(".json") else load(text)
-    if not isinstance(data, dict):
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise ValueError("no mapping of keys")
     return data
 

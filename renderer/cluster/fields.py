@@ -58,7 +58,7 @@ def differences(committed: Object, live: Object) -> list[Difference]:
     found = {path: (mine, theirs) for path, mine, theirs in _compare(committed, live, ())}
     for path, (manager, _) in owners.items():
         theirs, mine = _at(live, path), _at(committed, path)
-        if manager != FIELD_MANAGER and theirs is not ABSENT and theirs != mine:
+        if manager != FIELD_MANAGER and theirs is not ABSENT and not _same(mine, theirs):
             found.setdefault(path, (mine, theirs))
     kept = {path: values for path, values in found.items() if not _expected(path, owners)}
     return [_difference(path, values, owners) for path, values in _outermost(kept).items()]

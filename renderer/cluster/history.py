@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from renderer.committed import Unit, unit_of
 from renderer.git import Git
@@ -28,17 +28,27 @@ class History(Git):
         Looked for between two commits of the target, in the messages of GitHub's merges: "Merge pull request #12 from"
         and "Title (#12)". Empty: the last commit names none.
         """
-        words = ("--first-parent", "-m", "--no-renames", "--name-only", "--relative", "-z", "--format=%x01%s")
-        out = self._run("log", *words, head, *([f"^{base}"] if base else [])) or b""
         found: dict[Unit, str] = {}
-        for commit in out.split(b"\x01")[1:]:
-            subject, *paths = commit.decode("utf-8", "replace").split("\0")
+        for _, subject, paths in self._merged(head, base):
             match = _PULL_REQUEST.match(subject)
             number = (match[1] or match[2]) if match else ""
             for path in paths:
-                if unit := unit_of(path.strip("\n")):
+                if unit := unit_of(path):
                     found.setdefault(unit, number)
         return found
+
+    def between(self, head: str, base: str) -> set[str]:
+        """Return the paths that the target's commits after `base` and before `head` changed, each on its own."""
+        return {path for commit, _, paths in self._merged(head, base) if commit != head for path in paths}
+
+    def _merged(self, head: str, base: str | None) -> Iterator[tuple[str, str, list[str]]]:
+        """Yield the commits of the target itself, the newest first: name, subject and changed paths."""
+        words = ("--first-parent", "-m", "--no-renames", "--name-only", "--relative", "-z", "--format=%x01%H %s")
+        out = self._run("log", *words, head, *([f"^{base}"] if base else [])) or b""
+        for commit in out.split(b"\x01")[1:]:
+            about, *paths = commit.decode("utf-8", "replace").split("\0")
+            name, _, subject = about.partition(" ")
+            yield name, subject, [path.strip("\n") for path in paths if path.strip("\n")]
 
     def edited(self, commit: str, folder: str, files: Mapping[str, bytes]) -> list[str]:
         """Return the paths of a run that are not as rendered: what differs from the last commit that was whole.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -36,7 +38,10 @@ class Launch:
 
 
 class Launcher:
-    """Launches runs of one environment. Safe for several threads, each with other runs, and beside other applies."""
+    """Launches runs of one environment. Safe for several threads, each with other runs, and beside other applies.
+
+    Every run has to be recorded before the first one is launched: they share one write of the pod scripts.
+    """
 
     def __init__(self, api: Api, store: Store, *, kueue: bool) -> None:
         self._api = api
@@ -60,24 +65,30 @@ class Launcher:
                 return entry
         raise WaitingError("others keep changing its entry in the ledger")
 
-    def try_out(self, entry: Entry, launch: Launch) -> None:
-        """Check what only the API server can, without writing. Raises ApiError, LedgerError and RefusedRunError."""
+    def try_out(self, entry: Entry, launch: Launch, ending: Collection[str]) -> None:
+        """Check what only the API server can, without writing; the runs `ending` are stopped before it is launched.
+
+        Raises ApiError, LedgerError and RefusedRunError.
+        """
         self._examine(launch.objects)
         other = lease.holder(self._api, self._store, entry)
-        if other and other not in {one.name for one in launch.replaced}:
+        if other and other not in ending:
             _keeps(other, entry)
 
     def _hold(self, entry: Entry, launch: Launch) -> Entry:
         """Create the run held, and record it: what is not recorded cannot start."""
         self._examine(launch.objects)
         self._lease(entry, launch)
-        self._config_maps(launch.objects)
+        self._config_maps(entry, launch.objects)
         uid = self._create(launch.objects)
         held = self._store.change(entry, state=State.HELD, uid=uid, reason="")
         if held:
             return held
         found = self._read(entry)
-        if found.state is not State.PENDING and (found.state not in ALIVE or found.uid != uid):
+        if found.state is State.PENDING:
+            with self._sharing:
+                self._shared.clear()  # the run may have been recorded anew since the scripts were written
+        elif found.state not in ALIVE or found.uid != uid:
             delete_jobset(self._api, found, uid)
         return found
 
@@ -100,13 +111,23 @@ class Launcher:
         if other:
             _keeps(other, entry)
 
-    def _config_maps(self, objects: Objects) -> None:
-        name = objects.run_config_map["metadata"]["name"]
-        self._api.apply(core(objects.namespace, "configmaps", name), objects.run_config_map)
+    def _config_maps(self, entry: Entry, objects: Objects) -> None:
+        """Apply the run's files and the pod scripts, so that they change even if they are there already.
+
+        A cleanup that found them unused cannot delete them then; one that looks after this reads the run's entry.
+        """
+        path = core(objects.namespace, "configmaps", objects.run_config_map["metadata"]["name"])
+        try:
+            self._api.apply(path, _marked(objects.run_config_map, entry))
+        except ApiError as error:
+            if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
+                raise
+            self._api.delete(path)  # immutable, and from files of the same content that said it in other bytes
+            self._api.apply(path, _marked(objects.run_config_map, entry))
         path = core(objects.namespace, "configmaps", objects.pod_config_map["metadata"]["name"])
         with self._sharing:
             if path not in self._shared:
-                self._api.apply(path, objects.pod_config_map)
+                self._api.apply(path, _marked(objects.pod_config_map, entry))
                 self._shared.add(path)
 
     def _create(self, objects: Objects) -> str:
@@ -126,8 +147,12 @@ class Launcher:
 
     def _release(self, entry: Entry, launch: Launch, *, resumed: bool) -> Entry:
         """Let a held run start, once the runs it replaces are gone, and record that."""
-        if resumed and lease.find_jobset(self._api, entry) is None:
-            return self._launched(entry, launch, GONE)
+        kueue = self._kueue
+        if resumed:
+            jobset = lease.find_jobset(self._api, entry)
+            if jobset is None:
+                return self._launched(entry, launch, GONE)
+            kueue = kueue or QUEUE_LABEL in jobset["metadata"].get("labels", {})  # it was there when this was held
         if resumed or launch.replaced:
             for one in launch.replaced:
                 stop(self._api, self._store, one, f"superseded by {entry.name}")
@@ -137,15 +162,15 @@ class Launcher:
             entry = self._read(entry)
             if entry.state is not State.HELD:
                 return entry
-        if not self._start(entry, launch.queue):
+        if not self._start(entry, launch, kueue=kueue):
             return self._launched(entry, launch, GONE)
         return self._launched(entry, launch, "")
 
-    def _start(self, entry: Entry, queue: str) -> bool:
+    def _start(self, entry: Entry, launch: Launch, *, kueue: bool) -> bool:
         """Hand the JobSet to its queue, or unsuspend it; return whether it is there."""
-        path, uid = jobsets(entry.namespace, entry.name), {"uid": entry.uid}
+        path, uid, queue = jobsets(entry.namespace, entry.name), {"uid": entry.uid}, launch.queue
         changes: list[Object] = []
-        if self._kueue:
+        if kueue:
             changes.append({"metadata": {**uid, "labels": {QUEUE_LABEL: queue or None}}})
         if not queue:  # in a step of its own, or Kueue refuses
             changes.append({"metadata": uid, "spec": {"suspend": False}})
@@ -209,6 +234,12 @@ class Launcher:
         if found is None:
             raise WaitingError("its entry is gone from the ledger")
         return found
+
+
+def _marked(config_map: Object, entry: Entry) -> Object:
+    """Return a ConfigMap with a mark that no two writes share."""
+    mark = {"renderer/used-by": f"{entry.name} {secrets.token_hex(4)}"}
+    return {**config_map, "metadata": {**config_map["metadata"], "annotations": mark}}
 
 
 def _ours(jobset: Object) -> bool:

@@ -7,9 +7,10 @@ from contextlib import suppress
 from http import HTTPStatus
 
 from renderer.cluster.api import Api, ApiError
+from renderer.cluster.damage import LedgerError
 from renderer.cluster.judge import Judge, Judgement
 from renderer.cluster.launch import Launch, Launcher, RefusedRunError, WaitingError
-from renderer.cluster.ledger import Entry, LedgerError, Store
+from renderer.cluster.ledger import Entry, Store
 from renderer.cluster.objects import Objects
 from renderer.cluster.outcome import Outcome, Verdict, of_action, stopped
 from renderer.cluster.planning import Work
@@ -71,7 +72,7 @@ class Launching:
         """Record that a run may not be launched; what was made of it is deleted."""
         reason = judgement.refusal
         try:
-            entry = stop(self._api, self._store, self._reread(entry), reason, State.REFUSED)
+            entry = stop(self._api, self._store, self._reread(entry), reason, State.REFUSED, commit=self._todo.head)
         except (ApiError, LedgerError, NotStoppedError) as error:
             reason = f"{reason}; it could not be recorded as refused: {error}"
             return self._of(action, Verdict.PENDING, reason, judgement)
@@ -108,7 +109,7 @@ class Launching:
             return self._of(action, Verdict.REFUSED, judgement.refusal, judgement)
         launch = Launch(run, self._replaced(action), self._judge.queue(run))
         try:
-            self._launcher.try_out(self._recorder.new(action), launch)
+            self._launcher.try_out(self._recorder.new(action), launch, self._ending())
         except ApiError as error:
             if error.status != HTTPStatus.FORBIDDEN:
                 return self._of(action, Verdict.PENDING if error.passing else Verdict.REFUSED, str(error), judgement)
@@ -117,11 +118,18 @@ class Launching:
             return self._of(action, Verdict.REFUSED, str(error), judgement)
         return self._of(action, self._started(run), action.reason, judgement)
 
+    def _ending(self) -> set[str]:
+        """Return the runs that this apply stops, or drops before they start."""
+        return {action.run for action in self._todo.of(Effect.STOP)} | {sweep.entry.name for sweep in self._todo.swept}
+
     def _started(self, run: Objects) -> Verdict:
         return Verdict.QUEUED if self._judge.queue(run) else Verdict.LAUNCHED
 
     def _of_entry(self, action: Action, entry: Entry, judgement: Judgement) -> Outcome:
         run = self._runs[action.run]
+        if entry.state is State.STOPPED and not entry.by_hand:
+            reason = f"another apply stopped it meanwhile: {entry.reason}; apply again"
+            return self._of(action, Verdict.FAILED, reason, judgement)
         if entry.state is not State.LAUNCHED:
             return self._of(action, Verdict(entry.state), entry.reason or action.reason, judgement)
         verdict = Verdict.RECORDED if entry.gone or isinstance(run, str) else self._started(run)

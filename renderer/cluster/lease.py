@@ -6,26 +6,44 @@ import hashlib
 from http import HTTPStatus
 
 from renderer.cluster import ledger
-from renderer.cluster.api import Api, ApiError, Object, jobsets
+from renderer.cluster.api import Api, ApiError, Object, core, jobsets
 from renderer.cluster.conditions import ended
+from renderer.cluster.labels import JOBSET_LABEL, content_digest_of
 from renderer.cluster.ledger import Entry, Store
 from renderer.runs import ALIVE, State
 
+_NOT_ENDED = "status.phase!=Succeeded,status.phase!=Failed"
+
 
 def find_jobset(api: Api, entry: Entry) -> Object | None:
-    """Return the JobSet that an entry records, by uid; another of the same name is none."""
-    if not entry.uid:
+    """Return the JobSet that an entry records, by uid; another of the same name is none.
+
+    A launched run without a uid was adopted before its JobSet was made: that is known by its content.
+    """
+    if not entry.uid and entry.state is not State.LAUNCHED:
         return None
     found = api.get(jobsets(entry.namespace, entry.name))
-    return found if found and found["metadata"]["uid"] == entry.uid else None
+    if found is None:
+        return None
+    ours = found["metadata"]["uid"] == entry.uid if entry.uid else content_digest_of(found) == entry.digest
+    return found if ours else None
 
 
 def lives(api: Api, entry: Entry) -> bool:
-    """Return whether a run may write: it is held or launched, and its JobSet is there and has not finished."""
+    """Return whether a run may write: it is held or launched, and its JobSet has not ended or a pod of it goes on.
+
+    A pod writes its last checkpoint in its grace period, when the JobSet may have failed or be deleted.
+    """
     if entry.state not in ALIVE:
         return False
     found = find_jobset(api, entry)
-    return found is not None and not ended(found)
+    return (found is not None and not ended(found)) or _has_pods(api, entry)
+
+
+def _has_pods(api: Api, entry: Entry) -> bool:
+    """Return whether a pod of a run has not ended."""
+    selector = {"labelSelector": f"{JOBSET_LABEL}={entry.name}", "fieldSelector": _NOT_ENDED, "limit": "1"}
+    return bool(api.call("GET", core(entry.namespace, "pods"), selector)["items"])
 
 
 def holder(api: Api, store: Store, entry: Entry) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
+from itertools import groupby
 
 from renderer.cluster.api import Api, ApiError, Object, core, jobsets
 from renderer.cluster.conditions import ended
@@ -18,6 +19,7 @@ _MARGIN = 1
 """Seconds before the last line that are asked for again: two streams are written, so lines may be out of order."""
 _NO_LOG_NOW = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND})
 """The answers for a container that did not start yet, and for a pod that is gone."""
+_CHOICE = "--index can be"
 _TRIES = 5
 """How often a log that will not grow is asked for where its node does not answer."""
 
@@ -71,7 +73,7 @@ def read(api: Api, target: Target) -> Iterator[Line | End]:
     """Yield the log of the newest pod as it is now. Raises ApiError, also where there is a pod but no log yet."""
     pod = _pod(api, target)
     if pod is None:
-        yield End(f"{target.name} has no pod with index {target.index}")
+        yield End(f"{target.name} has no pod with index {target.index}; {_there(api, target)}")
         return
     log = _Log(api, pod)
     for left in reversed(range(_TRIES)):
@@ -138,7 +140,11 @@ class _Follower:
 
     def _waiting(self, pod: Object | None) -> str:
         index, name = self._target.index, self._target.name
-        return f"pod {index} of {name} has ended; waiting for the run" if pod else f"waiting for pod {index} of {name}"
+        if pod:
+            return f"pod {index} of {name} has ended; waiting for the run"
+        waiting = f"waiting for pod {index} of {name}; "
+        told = self._told.startswith(f"{waiting}{_CHOICE}")  # once: while pods start, every look finds others
+        return self._told if told else waiting + _there(self._api, self._target)
 
     def _failed(self, error: ApiError, end: End | None, *, silent: bool) -> tuple[End | None, str]:
         """Return the end, if it is one, and what is wrong. `silent`: the connection was there and told nothing more."""
@@ -238,8 +244,26 @@ def _pod(api: Api, target: Target) -> Object | None:
     return newest_pod(api.items(core(target.namespace, "pods"), labelSelector=selector), target.index)
 
 
+def _there(api: Api, target: Target) -> str:
+    """Say which indexes have pods."""
+    selector = f"{JOBSET_LABEL}={target.name}"
+    pods = api.items(core(target.namespace, "pods"), only_metadata=True, labelSelector=selector)
+    texts = {str((pod["metadata"].get("labels") or {}).get(INDEX_LABEL, "")) for pod in pods}
+    numbers = sorted(int(text) for text in texts if text.isdecimal())
+    return f"{_CHOICE} {spans(numbers)} now" if numbers else "it has no pods now"
+
+
+def spans(numbers: Iterable[int]) -> str:
+    """Return ascending numbers in short: 0-3, 7."""
+    found = []
+    for _, group in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        span = [number for _, number in group]
+        found.append(str(span[0]) if len(span) == 1 else f"{span[0]}-{span[-1]}")
+    return ", ".join(found)
+
+
 def _ended(pod: Object) -> bool:
-    return pod["status"].get("phase") in {"Succeeded", "Failed"}
+    return (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
 
 
 def _end(api: Api, target: Target) -> End | None:

@@ -6,34 +6,37 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from renderer.cluster.observe import Seen
+from renderer.cluster.observe import Seen, View
 from renderer.location import COMMAND_LINE
 from renderer.problem import Problem, RefusedError
 from renderer.schema import nearest
 
 
-def latest(runs: Iterable[Seen], name: str, root: Path) -> Seen:
+def latest(view: View, name: str, root: Path) -> Seen:
     """Return the run that `name` names: of an experiment, its latest one that lives, else the latest.
 
     Raises RefusedError if there is none.
     """
-    return max(every(runs, [name], root), key=lambda run: (_lives(run), _age(run)))
+    return max(every(view, [name], root), key=lambda run: (_lives(run), _age(run)))
 
 
 def _lives(run: Seen) -> bool:
-    return run.entry is not None and run.jobset is not None and not run.ended
+    return _listed(run) and run.jobset is not None and not run.ended
 
 
-def every(runs: Iterable[Seen], names: Iterable[str], root: Path) -> list[Seen]:
+def _listed(run: Seen) -> bool:
+    return run.entry is not None or run.unreadable is not None
+
+
+def every(view: View, names: Iterable[str], root: Path) -> list[Seen]:
     """Return all runs that `names` name. Raises RefusedError for every unknown name."""
-    runs = list(runs)
     found: list[Seen] = []
     problems = []
     for name in names:
-        mine = [run for run in runs if run.name == name] or _of_experiment(runs, name, root)
+        mine = [run for run in view.runs if run.name == name] or _of_experiment(view.runs, name, root)
         found += [run for run in mine if run not in found]
         if not mine:
-            problems.append(_unknown(name, runs))
+            problems.append(_unreadable(name, view) or _unknown(name, view.runs))
     if problems:
         raise RefusedError(problems)
     return found
@@ -47,7 +50,14 @@ def _of_experiment(runs: Iterable[Seen], name: str, root: Path) -> list[Seen]:
 
 def _age(seen: Seen) -> tuple[bool, str, int, str]:
     """Return what the latest run has most of; a JobSet in no ledger counts only where there is nothing else."""
-    return seen.entry is not None, seen.created, seen.entry.attempt if seen.entry else 0, seen.name
+    return _listed(seen), seen.created, seen.entry.attempt if seen.entry else 0, seen.name
+
+
+def _unreadable(name: str, view: View) -> Problem | None:
+    """Return what keeps a run from being found that is known by an entry only, and this cannot be read."""
+    damaged = next((item for item in view.damaged if item.name == name), None)
+    text = f"nothing is known of {name} while its entry in the ledger cannot be read"
+    return Problem("cluster-ledger", COMMAND_LINE, "", text, damaged.mend) if damaged else None
 
 
 def _unknown(name: str, runs: Iterable[Seen]) -> Problem:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from renderer.cluster.api import Api
+from renderer.cluster.api import Api, Object
 from renderer.cluster.history import History
-from renderer.cluster.lease import lives
+from renderer.cluster.lease import find_jobset, lives
 from renderer.cluster.ledger import Entry
 from renderer.cluster.tasks import each
 from renderer.committed import Reader, Tree, Unit, differing, experiment_path, files_of, folders, named, unit_of, wanted
+from renderer.layers import RENDERED
+from renderer.manifests import HOLD_QUEUE
+from renderer.names import QUEUE_LABEL
 from renderer.plan import LAUNCHES, Action, Effect, asked, plan
 from renderer.runs import UNSTARTED, Ledger, Recorded, Snapshot, State, recorded
 
@@ -34,6 +37,7 @@ class Work:
     `actions` are the environment's, those that do nothing too; a run of `swept` is in none of them. `asked` counts what
     the policy limits over the whole merge. `blocked` says of experiments why nothing is done about them. `entries` are
     the ledger's by name, `reader` and `tree` the head's. `pull_requests` names the last one of each experiment.
+    `passed`: a commit that was passed over touched the environment, and its own apply may still be at work.
     """
 
     marker: str | None
@@ -46,6 +50,7 @@ class Work:
     reader: Reader
     tree: Tree
     pull_requests: Mapping[Unit, str]
+    passed: bool
 
     def of(self, *effects: Effect) -> list[Action]:
         """Return the actions of some effects."""
@@ -57,9 +62,15 @@ class Work:
         return self.of(*LAUNCHES)
 
     @property
+    def stops(self) -> list[Action]:
+        """The stops that wait for no launch."""
+        return [action for action in self.of(Effect.STOP) if not action.then]
+
+    @property
     def empty(self) -> bool:
-        """Whether there is nothing to do, and nothing to refuse."""
-        return not self.swept and not self.blocked and all(action.effect is Effect.NOTHING for action in self.actions)
+        """Whether there is nothing to do, to refuse, or to watch for."""
+        idle = all(action.effect is Effect.NOTHING for action in self.actions)
+        return idle and not (self.swept or self.blocked or self.passed)
 
 
 def work(
@@ -78,20 +89,23 @@ def work(
     with `since`, only these are.
     """
     found = {entry.name: entry for entry in entries}
-    current = [entry for entry in found.values() if entry.state in _CURRENT]
     tree = git.tree(head, *FOLDERS)
+    refused = [entry for entry in found.values() if entry.state is State.REFUSED]
+    again = {entry.name for entry in refused if head in {marker, entry.commit}}
+    dropped = {entry.name for entry in found.values() if entry.state in UNSTARTED or entry.swept}
+    open_ = named(git, tree, dropped | again)
+    released = _released(api, found.values())
+    found |= {name: replace(found[name], state=State.LAUNCHED) for name in released - open_.keys()}
+    current = [entry for entry in found.values() if entry.state in _CURRENT]
     start = current if since is None else since
     base = _patched(git, git.tree(marker, *FOLDERS) if marker else {}, start, git.commits(head, marker))
-    again = {State.REFUSED} if marker == head else set()
-    open_ = named(git, tree, {entry.name for entry in found.values() if entry.state in UNSTARTED | again})
     units = differing(base, tree) | set(open_.values())
     blobs = git.blobs([*wanted(base, units), *wanted(tree, units)])
     reader = Reader(tree, blobs)
     old, new = Reader(base, blobs).snapshot(units), reader.snapshot(units)
     touched = {run.experiment for run in (*old.runs, *new.runs)}
     alive = _alive(api, [entry for entry in current if entry.state in UNSTARTED or entry.experiment in touched])
-    refused = [entry for entry in found.values() if entry.state is State.REFUSED]
-    final = {entry.name for entry in refused if marker != head and not _changed(git, tree, entry, new)}
+    final = {entry.name for entry in refused if entry.name not in again and not _changed(git, tree, entry, new)}
     actions = plan(old, new, _ledger(found.values(), alive, final))
     blocked = _blocked(alive, git, head)
     mine = [
@@ -101,19 +115,28 @@ def work(
         and action.state.experiment not in blocked
         and action.then not in final
     ]
-    swept = {sweep.entry.name: sweep for sweep in _swept(found.values(), mine, blocked)}
+    unstarted = [entry for entry in found.values() if entry.state in UNSTARTED and entry.name not in released]
+    swept = {sweep.entry.name: sweep for sweep in _swept(unstarted, mine, blocked)}
     return Work(
         marker=marker,
         head=head,
         actions=tuple(action for action in mine if action.run not in swept),
         swept=tuple(swept.values()),
-        asked=asked(mine),
+        asked=asked(mine, [entry.name for entry in refused]),
         blocked=blocked,
         entries=found,
         reader=reader,
         tree=tree,
         pull_requests=git.pull_requests(head, marker) if any(action.effect in LAUNCHES for action in mine) else {},
+        passed=marker is not None and _touched(environment, git.between(head, marker), {*base, *tree}),
     )
+
+
+def _touched(environment: str, changed: Iterable[str], held: Collection[str]) -> bool:
+    """Return whether any changed path is of an experiment that has, or had in between, a run in the environment."""
+    prefix = f"{RENDERED}/{environment}/"
+    runs = {unit_of(path) for path in held if path.startswith(prefix)}
+    return any(path.startswith(prefix) or ((unit := unit_of(path)) and unit in runs) for path in changed)
 
 
 def _patched(git: History, base: Tree, current: Iterable[Entry], after: list[str]) -> Tree:
@@ -144,11 +167,26 @@ def _alive(api: Api, current: Iterable[Entry]) -> list[Entry]:
     return [entry for entry in current if entry.state in UNSTARTED or entry.name in living]
 
 
+def _released(api: Api, entries: Iterable[Entry]) -> set[str]:
+    """Return the held runs that were released, or are gone: an apply broke off before it could record that."""
+    held = [entry for entry in entries if entry.state is State.HELD]
+    found = each(lambda entry: find_jobset(api, entry), held)
+    return {entry.name for entry, jobset in zip(held, found, strict=True) if jobset is None or _runs(jobset)}
+
+
+def _runs(jobset: Object) -> bool:
+    """Return whether a JobSet may start: it is not suspended, or Kueue has it in a queue that exists."""
+    queue = (jobset["metadata"].get("labels") or {}).get(QUEUE_LABEL, "")
+    return not jobset["spec"].get("suspend") or queue not in {"", HOLD_QUEUE}
+
+
 def _changed(git: History, tree: Tree, entry: Entry, new: Snapshot) -> bool:
     """Return whether any file of a run is another than when the run was refused."""
     unit = next((unit_of(run.file) for run in new.runs if run.name == entry.name), None)
     if unit is None:
         return False
+    if git.commit(entry.commit) is None:  # the branch was rewritten since
+        return True
     return git.tree(entry.commit, experiment_path(unit), *folders(unit)) != files_of(tree, unit)
 
 
@@ -190,7 +228,7 @@ def _swept(entries: Iterable[Entry], actions: Iterable[Action], blocked: Collect
     by_run = {action.run: action for action in sorted(actions, key=lambda action: action.effect in LAUNCHES)}
     for entry in entries:
         action = by_run.get(entry.name)
-        if entry.state not in UNSTARTED or entry.experiment in blocked or (action and action.effect in LAUNCHES):
+        if entry.experiment in blocked or (action and action.effect in LAUNCHES):
             continue
         if action and action.effect is Effect.REFUSE:
             yield Sweep(entry, State.REFUSED, action.reason)

@@ -14,6 +14,7 @@ from renderer.cluster.permissions import WATCHER, Permission, Unknown, of_contro
 from renderer.cluster.queue_preflight import check_queue
 from renderer.clusters import FILE, Cluster
 from renderer.policy import Rules
+from renderer.problem import counted
 
 
 def check(facts: Facts, needs: Needs, cluster: Cluster | None, rules: Rules) -> list[Finding]:
@@ -86,7 +87,8 @@ def _nodes(
         return
     what = f"there are no nodes of {kind}: the run needs {needs.hosts} in one node pool"
     if largest is not None:
-        what = f"no node pool of {kind} has {needs.hosts} nodes: the largest, {largest}, has {pools[largest]}"
+        nodes = counted(needs.hosts, "node")
+        what = f"no node pool of {kind} has {nodes}: the largest, {largest}, has {pools[largest]}"
     remedy = _pool_remedy(slice_, cluster, needs)
     if rules.scale_from_zero:
         yield doubtful(f"{what}; by presets/policy.yml pools grow when a run waits", remedy)

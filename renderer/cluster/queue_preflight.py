@@ -13,6 +13,7 @@ from renderer.cluster.kueue import DEFAULT, ClusterQueue, Kueue, Quota, fitting
 from renderer.cluster.needs import Needs
 from renderer.cluster.permissions import Unknown
 from renderer.manifests import HOLD_QUEUE
+from renderer.problem import counted
 
 _XPK_QUEUE = "cluster-queue"
 """What xpk calls its one ClusterQueue."""
@@ -129,7 +130,7 @@ class _LocalQueue:
 
     def _quota(self, name: str, queue: ClusterQueue, fit: list[Quota]) -> Iterator[Finding]:
         best = max(fit, key=lambda quota: quota.chips)
-        has = f"ClusterQueue {name} has {best.chips} chips of flavor {best.flavor}"
+        has = f"ClusterQueue {name} has {counted(best.chips, 'chip')} of flavor {best.flavor}"
         asks = f"the run asks for {self.needs.chips}"
         raised = tpu_remedies.quota(name, best.path, self.needs.chips)
         if best.chips < self.needs.chips:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from renderer.cluster.ledger import ROUNDS, Entry, LedgerError, Store
+from renderer.cluster.damage import LedgerError
+from renderer.cluster.ledger import ROUNDS, Entry, Store
 from renderer.cluster.objects import Objects
 from renderer.cluster.planning import Work
 from renderer.committed import unit_of
@@ -99,8 +100,10 @@ def _taken_up(found: Entry, wanted: Entry) -> bool:
         return False
     if found.state is State.REFUSED:
         return wanted.state is State.REFUSED and found.reason == wanted.reason
-    same = (found.namespace, found.output) == (wanted.namespace, wanted.output)
-    return found.state is not State.PENDING or same or not wanted.namespace
+    if found.state is not State.PENDING or not wanted.namespace:
+        return True
+    told = ("namespace", "output") if wanted.state is State.REFUSED else ("namespace", "output", "file", "owner")
+    return all(getattr(found, key) == getattr(wanted, key) for key in told)
 
 
 def _over(found: Entry, wanted: Entry) -> Entry:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from renderer.cluster import waiting
 from renderer.cluster.api import Api, ApiError, Object, core
+from renderer.cluster.damage import Damaged
 from renderer.cluster.labels import CONTAINER
 from renderer.cluster.ledger import Entry, export
 from renderer.cluster.observe import Seen, View, newest_pod
@@ -15,11 +16,13 @@ from renderer.cluster.tasks import each
 from renderer.cluster.waiting import Place
 from renderer.manifests import HOLD_QUEUE
 from renderer.names import QUEUE_LABEL
+from renderer.outputs import DAMAGED
 from renderer.runs import State
 from renderer.train_log import parse_step
 
 HELD = f"held in {HOLD_QUEUE}, a queue that does not exist"
 _NOT_LISTED = "in no ledger: apply did not launch it"
+_UNREADABLE = "its entry in the ledger cannot be read"
 _REMOVED = "its JobSet was removed"
 _TAIL = 200
 
@@ -69,7 +72,7 @@ def rows(api: Api, view: View) -> list[Row]:
 def _row(seen: Seen, places: Mapping[str, Place]) -> Row:
     status, why = _told(seen)
     if seen.entry is None:
-        why = "; ".join(filter(None, (_NOT_LISTED, why)))
+        why = "; ".join(filter(None, (_UNREADABLE if seen.unreadable else _NOT_LISTED, why)))
     uid = seen.workload["metadata"]["uid"] if seen.workload else ""
     return Row(seen, status, why, places.get(uid))
 
@@ -83,7 +86,7 @@ def _told(seen: Seen) -> tuple[str, str]:
     if seen.ended:
         failed = seen.ended["type"] == "Failed"
         return ("failed", str(seen.ended.get("message", ""))) if failed else ("finished", "")
-    if seen.jobset["spec"].get("suspend"):
+    if (seen.jobset.get("spec") or {}).get("suspend"):
         return _suspended(seen, seen.jobset)
     return _started(seen, seen.jobset)
 
@@ -103,7 +106,8 @@ def _without_jobset(entry: Entry) -> tuple[str, str]:
 def _suspended(seen: Seen, jobset: Object) -> tuple[str, str]:
     queue = (jobset["metadata"].get("labels") or {}).get(QUEUE_LABEL, "")
     if queue == HOLD_QUEUE:
-        return "held", HELD + (": nothing starts before apply releases it" if seen.entry else "")
+        ours = seen.entry and seen.entry.state is State.HELD
+        return "held", HELD + (": nothing starts before apply releases it" if ours else "")
     if queue:
         return "queued", waiting.reason(seen.workload) or f"waits in queue {queue}"
     if seen.entry and seen.entry.state is State.HELD:
@@ -112,16 +116,22 @@ def _suspended(seen: Seen, jobset: Object) -> tuple[str, str]:
 
 
 def _started(seen: Seen, jobset: Object) -> tuple[str, str]:
-    phases = Counter(map(_phase, seen.pods))
-    if phases["Running"] + phases["Succeeded"] >= _expected(jobset):
+    phases, expected = Counter(map(_phase, seen.pods)), _expected(jobset)
+    if not expected:
+        return "unknown", "its JobSet does not say which pods it has"
+    if phases["Running"] + phases["Succeeded"] >= expected:
         return "running", ""
     again = (jobset.get("status") or {}).get("restarts", 0)
     return "restarting" if again else "starting", next(filter(None, map(_why_not_running, seen.pods)), "")
 
 
 def _expected(jobset: Object | None) -> int:
-    jobs = ((jobset or {}).get("spec") or {}).get("replicatedJobs") or ()
-    return sum(job.get("replicas", 1) * job["template"]["spec"].get("parallelism", 1) for job in jobs)
+    """Return how many pods a JobSet is to have, 0 where it does not say."""
+    try:
+        jobs = ((jobset or {}).get("spec") or {}).get("replicatedJobs") or ()
+        return sum(job.get("replicas", 1) * job["template"]["spec"].get("parallelism", 1) for job in jobs)
+    except DAMAGED:
+        return 0
 
 
 def _phase(pod: Object) -> str:
@@ -158,13 +168,14 @@ def _last_step(api: Api, seen: Seen) -> int | None:
     return next((step.number for step in steps if step), None)
 
 
-def exported(found: Iterable[Row]) -> dict[str, list[dict[str, object]]]:
-    """Return the rows as data: `runs` as `renderer report --ledger` reads them, and the JobSets in no ledger."""
+def exported(found: Iterable[Row], damaged: Iterable[Damaged] = ()) -> dict[str, list[dict[str, object]]]:
+    """Return the rows as data: `runs` as `renderer report --ledger` reads them, and the JobSets without an entry."""
     found = list(found)
     listed = [(row, row.seen.entry) for row in found if row.seen.entry]
     entries = export(entry for _, entry in listed)["runs"]
     runs = [{**entry, **_data(row)} for entry, (row, _) in zip(entries, listed, strict=True)]
-    return {"runs": runs, "unlisted": [_data(row) for row in found if row.seen.entry is None]}
+    unlisted = [_data(row) for row in found if row.seen.entry is None]
+    return {"runs": runs, "unlisted": unlisted, "warnings": [{**item.data} for item in damaged]}
 
 
 def _data(row: Row) -> dict[str, object]:

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from renderer.cluster.api import Api, ApiError, Object, core, deployments, jobsets
 from renderer.cluster.labels import JOBSET_LABEL, content_digest_of
 from renderer.cluster.ledger import ROUNDS, Entry, Store
-from renderer.outputs import pod_spec
+from renderer.outputs import DAMAGED, pod_spec
 from renderer.runs import ALIVE, State
 
 MARGIN = 60
@@ -22,22 +22,23 @@ class NotStoppedError(Exception):
     """A run could not be stopped yet; the text says why. Stopping it again goes on."""
 
 
-def stop(api: Api, store: Store, entry: Entry, reason: str, state: State = State.STOPPED) -> Entry:
+def stop(api: Api, store: Store, entry: Entry, reason: str, state: State = State.STOPPED, *, commit: str = "") -> Entry:
     """Stop a run and return its entry; one that the ledger has as stopped or failed is returned as it is.
 
     A launched run whose JobSet has ended is deleted and becomes stopped too: who wants it kept must not ask. `state`
     is what the entry of a run that has not started becomes; refusing a run that another apply has launched meanwhile
-    does nothing. Raises ApiError, LedgerError and NotStoppedError.
+    does nothing. `commit` is the one whose files are refused. Raises ApiError, LedgerError and NotStoppedError.
     """
+    commit = commit or entry.commit
     for _ in range(ROUNDS):
         if entry.state in {State.PENDING, State.REFUSED}:  # a refused run would be tried again
-            changed = store.change(entry, state=state, reason=reason)
+            changed = store.change(entry, state=state, reason=reason, commit=commit)
             if changed:
                 _delete_stray(api, changed)
         elif entry.state in ALIVE and not (entry.state is State.LAUNCHED and state is not State.STOPPED):
             _delete(api, entry)
             final = state if entry.state is State.HELD else State.STOPPED
-            changed = store.change(entry, state=final, reason=reason)
+            changed = store.change(entry, state=final, reason=reason, commit=commit)
         else:
             return entry
         if changed:
@@ -56,18 +57,28 @@ def delete_jobset(api: Api, entry: Entry, uid: str) -> None:
 
 def _delete_stray(api: Api, entry: Entry) -> None:
     """Delete a JobSet that was created but never recorded: nothing can release it any more."""
-    found = api.get(jobsets(entry.namespace, entry.name))
-    if found and content_digest_of(found) == entry.digest:
-        delete_jobset(api, entry, found["metadata"]["uid"])
+    try:
+        uid = _uid_of(entry, api.get(jobsets(entry.namespace, entry.name)))
+    except ApiError as error:  # who may not look has never created one: the run was refused for its namespace
+        if error.status != HTTPStatus.FORBIDDEN:
+            raise
+        return
+    if uid:
+        delete_jobset(api, entry, uid)
 
 
 def _delete(api: Api, entry: Entry) -> None:
-    if entry.uid:
-        jobset = api.get(jobsets(entry.namespace, entry.name))
+    jobset = api.get(jobsets(entry.namespace, entry.name))
+    if uid := entry.uid or _uid_of(entry, jobset):  # a run that was adopted before its JobSet was made has none
         _delete_watcher(api, entry)
-        delete_jobset(api, entry, entry.uid)
-        _wait(api, entry, _grace(jobset) + MARGIN)
+        delete_jobset(api, entry, uid)
+        _wait(api, replace(entry, uid=uid), _grace(jobset) + MARGIN)
     api.delete(core(entry.namespace, "configmaps", f"run-{entry.name}"))
+
+
+def _uid_of(entry: Entry, jobset: Object | None) -> str:
+    """Return the uid of a JobSet that is the run's by its content, empty if it is not."""
+    return str(jobset["metadata"]["uid"]) if jobset and content_digest_of(jobset) == entry.digest else ""
 
 
 def _delete_watcher(api: Api, entry: Entry) -> None:
@@ -80,9 +91,10 @@ def _delete_watcher(api: Api, entry: Entry) -> None:
 
 def _grace(jobset: Object | None) -> int:
     """Return the grace period of a JobSet's pods, in seconds."""
-    if jobset is None:
+    try:
+        return int(pod_spec(jobset).get("terminationGracePeriodSeconds", _GRACE)) if jobset else _GRACE
+    except DAMAGED:  # not as our template makes it
         return _GRACE
-    return int(pod_spec(jobset).get("terminationGracePeriodSeconds", _GRACE))
 
 
 def _wait(api: Api, entry: Entry, seconds: float) -> None:

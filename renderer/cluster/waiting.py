@@ -61,7 +61,7 @@ def _queues(workloads: Iterable[Object]) -> dict[tuple[str, str], list[Object]]:
 
 def _waits(workload: Object) -> bool:
     """Return whether a workload waits for its turn in a queue that exists."""
-    spec = workload["spec"]
+    spec = workload.get("spec") or {}
     if spec.get("queueName", "") in {"", HOLD_QUEUE} or spec.get("active") is False:
         return False
     return not condition(workload, "QuotaReserved") and not condition(workload, "Finished")

@@ -9,10 +9,11 @@ import click
 from renderer.cli import OK, PROBLEMS, App
 from renderer.cluster.api import Api
 from renderer.cluster.cleanup import Leftover, delete, find, unused_pools
-from renderer.cluster.observe import Seen, runs
-from renderer.commands.on_cluster import agreed, cluster, environment_option, load_clusters, local, namespaces
-from renderer.commands.options import counted, say
+from renderer.cluster.observe import View, look
+from renderer.commands.on_cluster import agreed, cluster, environment_option, load_clusters, local, namespaces, warn
+from renderer.commands.options import say
 from renderer.layers import ENVIRONMENTS
+from renderer.problem import counted
 
 
 @click.command("cleanup")
@@ -27,26 +28,28 @@ def command(app: App, environments: Sequence[str], yes: bool) -> int:
     clusters = load_clusters(app.root)
     with cluster() as api:
         environments = local(api, clusters, environments)
-        there = _runs(api, app)
-        plan = find(api, there, environments)
+        view = _look(api, app)
+        warn(view.damaged)
+        plan = find(api, view.runs, environments, unreadable=view.unreadable)
         if not plan.leftovers:
             say("nothing is left of ended runs")
             return OK
         say(*map(_line, plan.leftovers))
         if not agreed(f"Delete {counted(len(plan.leftovers), 'object')}?", yes=yes):
             return PROBLEMS
-        now = plan.still(find(api, _runs(api, app), environments))  # a question may wait for hours
+        there = _look(api, app)  # anew: a question may wait for hours
+        now = plan.still(find(api, there.runs, environments, unreadable=there.unreadable))
         done = []
         for leftover in delete(api, now):
             done.append(leftover)
             say(f"deleted {leftover.kind} {leftover.name}")
     say(f"{counted(len(done), 'object')} deleted; the ledger keeps its entries")
-    say(*_pools(unused_pools(clusters, plan, there)))
+    say(*_pools(unused_pools(clusters, now, there.runs)))
     return OK
 
 
-def _runs(api: Api, app: App) -> list[Seen]:
-    return runs(api, ENVIRONMENTS, namespaces(app.root, ENVIRONMENTS))
+def _look(api: Api, app: App) -> View:
+    return look(api, ENVIRONMENTS, namespaces(app.root, ENVIRONMENTS))
 
 
 def _line(leftover: Leftover) -> str:

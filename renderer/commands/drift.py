@@ -10,12 +10,14 @@ import click
 from renderer.cli import OK, PROBLEMS, App
 from renderer.cluster.api import Api
 from renderer.cluster.committed_runs import CommittedRuns
+from renderer.cluster.damage import Damaged, UnreadableError
 from renderer.cluster.drift import Drift, Result, find
 from renderer.cluster.ledger import Store
-from renderer.cluster.observe import runs
-from renderer.commands.on_cluster import cluster, environment_option, load_clusters, local, namespaces
-from renderer.commands.options import counted, format_option, say, say_json
+from renderer.cluster.observe import look
+from renderer.commands.on_cluster import cluster, environment_option, load_clusters, local, namespaces, warn
+from renderer.commands.options import format_option, say, say_json
 from renderer.git import Git
+from renderer.problem import counted
 
 
 @click.command("drift")
@@ -31,18 +33,27 @@ def command(app: App, environments: Sequence[str], form: str) -> int:
     committed, clusters = CommittedRuns(Git(app.root)), load_clusters(app.root)
     with cluster() as api:
         environments = local(api, clusters, environments)
-        result = find(api, runs(api, environments, namespaces(app.root, environments)), committed)
-        behind = list(_behind(api, environments, committed.head))
+        view = look(api, environments, namespaces(app.root, environments))
+        result = find(api, view.runs, committed)
+        damaged = list(view.damaged)
+        behind = list(_behind(api, environments, committed.head, damaged))
+    warn(damaged)
     if form == "json":
-        say_json({"drift": _data(result.found), "unknown": _data(result.unknown), "notes": behind})
+        found = {"drift": _data(result.found), "unknown": _data(result.unknown), "notes": behind}
+        say_json({**found, "warnings": [item.data for item in damaged]})
     else:
         _print(result, behind)
     return PROBLEMS if result.found else OK
 
 
-def _behind(api: Api, environments: Iterable[str], head: str) -> Iterable[str]:
+def _behind(api: Api, environments: Iterable[str], head: str, damaged: list[Damaged]) -> Iterable[str]:
+    """Yield what tells that an environment's last applied commit is another; one that cannot be read is `damaged`."""
     for environment in environments:
-        marker = Store(api, environment).read_marker()
+        try:
+            marker = Store(api, environment).read_marker()
+        except UnreadableError as error:
+            damaged += error.damaged
+            continue
         if marker and marker != head:
             applied = f"{environment} was applied up to {marker[:8]}, HEAD is {head[:8]}"
             yield f"{applied}: what the next apply changes counts as drift until then"

@@ -8,8 +8,8 @@ from renderer.cli import OK, PROBLEMS, App
 from renderer.cluster import logs
 from renderer.cluster.logs import End, Line, Target
 from renderer.cluster.named import latest
-from renderer.cluster.observe import Seen, runs
-from renderer.commands.on_cluster import FEW, cluster, namespaces
+from renderer.cluster.observe import Seen, look
+from renderer.commands.on_cluster import FEW, cluster, namespaces, warn, warn_of_a_strange_cluster
 from renderer.commands.options import say
 from renderer.layers import ENVIRONMENTS
 from renderer.location import COMMAND_LINE
@@ -27,7 +27,11 @@ def command(app: App, name: str, index: int, follow: bool) -> int:
     Of an EXPERIMENT, its latest run. Exit code 1 if the run that was followed has failed.
     """
     with cluster(retries=FEW) as api:
-        run = latest(runs(api, ENVIRONMENTS, namespaces(app.root, ENVIRONMENTS)), name, app.root)
+        view = look(api, ENVIRONMENTS, namespaces(app.root, ENVIRONMENTS))
+        warn(view.damaged)
+        if not view.runs:
+            warn_of_a_strange_cluster(api, app.root)
+        run = latest(view, name, app.root)
         target = Target(run.namespace, run.name, _uid(run), index)
         code = OK
         for event in logs.follow(api, target) if follow else logs.read(api, target):

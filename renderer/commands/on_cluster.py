@@ -13,7 +13,7 @@ import click
 from renderer import clusters as clusters_file
 from renderer import policy
 from renderer.cluster.api import Api, ApiError, NoClusterError, connect, identity
-from renderer.cluster.ledger import LedgerError
+from renderer.cluster.damage import Damaged, LedgerError, UnreadableError
 from renderer.cluster.settings import verify_identity
 from renderer.clusters import Clusters
 from renderer.commands.options import say
@@ -52,8 +52,33 @@ def cluster(retries: int = 8) -> Iterator[Api]:
         )
     except ApiError as error:
         refuse("cluster-answer", CLUSTER, str(error))
+    except UnreadableError as error:
+        raise RefusedError(
+            Problem("cluster-ledger", CLUSTER, "", str(item), f"{item.command}\n{item.mend}") for item in error.damaged
+        ) from error
     except LedgerError as error:
         refuse("cluster-ledger", CLUSTER, str(error))
+
+
+def warning(damaged: Damaged) -> str:
+    """Return the line about an object that could not be read."""
+    return f"warning: {damaged}; see {damaged.command}"
+
+
+def warn(damaged: Iterable[Damaged]) -> None:
+    """Print a line per object that could not be read to the error stream."""
+    say(*map(warning, damaged), err=True)
+
+
+def warn_of_a_strange_cluster(api: Api, root: Path) -> None:
+    """Print a line if presets/clusters.yml does not name this cluster: where nothing is found, that is why."""
+    known = {cluster.identity for cluster in clusters_file.load(root, []).by_environment.values()}
+    try:
+        found = identity(api)
+    except ApiError:  # who may not read namespaces cannot tell
+        return
+    if known and found not in known:
+        say(f"warning: this cluster, with the identity {found or '(none)'}, is none of presets/clusters.yml", err=True)
 
 
 def namespaces(root: Path, environments: Iterable[str]) -> set[str]:

@@ -15,13 +15,13 @@ from renderer.cluster.findings import Finding
 from renderer.cluster.needs import Needs, needs
 from renderer.cluster.preflight import check
 from renderer.commands.on_cluster import FEW, cluster, load_clusters
-from renderer.commands.options import counted, format_option, say, say_json
+from renderer.commands.options import format_option, say, say_json
 from renderer.layers import ENVIRONMENTS, Repository
+from renderer.manifest_yaml import load
 from renderer.outputs import DAMAGED
 from renderer.policy import Rules
-from renderer.problem import Problem, RefusedError, Severity, errors
+from renderer.problem import Problem, RefusedError, Severity, counted, errors
 from renderer.rendered_run import RenderedRun, damaged, rendered_run
-from renderer.yaml_io import load
 
 _NAMED = 3
 """How many runs a finding names; JSON names all."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import click
@@ -17,13 +21,24 @@ from renderer.cluster.api import Api, ApiError
 from renderer.cluster.named import every
 from renderer.cluster.observe import View, observe
 from renderer.cluster.status import Row, exported, rows
-from renderer.commands.on_cluster import FEW, cluster, environment_option, namespaces
+from renderer.commands.on_cluster import (
+    FEW,
+    cluster,
+    environment_option,
+    namespaces,
+    warn,
+    warn_of_a_strange_cluster,
+    warning,
+)
 from renderer.commands.options import format_option, say, say_json
 from renderer.problem import shown
 
 _SECONDS = 5
 _HEAD = ("RUN", "ENV", "STATUS", "PODS", "RESTARTS", "STEP", "AGE", "WHY")
-_GAP = "   "
+_WHY = _HEAD.index("WHY")
+_LEAST = tuple(map(_HEAD.index, ("AGE", "RESTARTS", "ENV", "STEP", "PODS")))
+"""Which columns a narrow terminal does without, the first one first; the name and the status always stay."""
+_GAP, _NARROW_GAP = "   ", "  "
 
 
 @click.command("status")
@@ -43,19 +58,27 @@ def command(app: App, names: tuple[str, ...], environments: Sequence[str], watch
     with cluster(retries=FEW) as api:
         if watch:
             _watch(api, app, names, environments)
-        found = _look(api, app, names, environments)
+        view = observe(api, environments, namespaces(app.root, environments))
+        warn(view.damaged)
+        if not view.runs:
+            warn_of_a_strange_cluster(api, app.root)
+        found = rows(api, _named(view, names, app))
     if form == "json":
-        say_json(exported(found))
+        say_json(exported(found, view.damaged))
     else:
-        say(*table(found, datetime.now(UTC)))
+        say(*table(found, datetime.now(UTC), _width()))
     return OK
 
 
-def _look(api: Api, app: App, names: Sequence[str], environments: Sequence[str]) -> list[Row]:
+def _named(view: View, names: Sequence[str], app: App) -> View:
+    return replace(view, runs=tuple(every(view, names, app.root))) if names else view
+
+
+def _look(api: Api, app: App, names: Sequence[str], environments: Sequence[str], now: datetime) -> list[str]:
+    """Return what there is to see, as lines."""
     view = observe(api, environments, namespaces(app.root, environments))
-    if names:
-        view = View(tuple(every(view.runs, names, app.root)), view.workloads)
-    return rows(api, view)
+    found = rows(api, _named(view, names, app))
+    return [f"at {now:%H:%M:%S} UTC", *map(warning, view.damaged), *table(found, now, _width())]
 
 
 def _watch(api: Api, app: App, names: Sequence[str], environments: Sequence[str]) -> None:
@@ -67,7 +90,7 @@ def _watch(api: Api, app: App, names: Sequence[str], environments: Sequence[str]
         while True:
             now = datetime.now(UTC)
             try:
-                lines = [f"at {now:%H:%M:%S} UTC", *table(_look(api, app, names, environments), now)]
+                lines = _look(api, app, names, environments, now)
                 trouble = []
             except ApiError as error:
                 if not error.passing:
@@ -80,13 +103,60 @@ def _watch(api: Api, app: App, names: Sequence[str], environments: Sequence[str]
             time.sleep(_SECONDS)
 
 
-def table(found: Iterable[Row], now: datetime) -> list[str]:
-    """Return the rows as lines, each column as wide as it must be, the reason last."""
-    cells = [_HEAD, *(_cells(row, now) for row in found)]
-    if len(cells) == 1:
+def _width() -> int | None:
+    """Return how wide the terminal is, nothing where a file or a program reads."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def table(found: Iterable[Row], now: datetime, width: int | None = None) -> list[str]:
+    """Return the rows as lines, each column as wide as it must be, the reason last; `narrow` where that is too wide."""
+    cells = [_cells(row, now) for row in found]
+    if not cells:
         return ["no runs"]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(_HEAD))]
-    return [_GAP.join(map(str.ljust, row, widths)).rstrip() for row in cells]
+    lines = _aligned([_HEAD, *cells], range(len(_HEAD)))
+    return list(narrow(cells, width)) if width and max(map(len, lines)) > width else lines
+
+
+def narrow(cells: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """Yield the lines with each reason below its row, and without empty columns and as many others as must be left out.
+
+    No name is cut, nor folded: where one is too long for the terminal, so is its line.
+    """
+    columns = [column for column in range(_WHY) if any(row[column] for row in cells)]
+    left_out = []
+    for column in [column for column in _LEAST if column in columns]:
+        if max(map(len, _aligned([_HEAD, *cells], columns, _NARROW_GAP))) <= width:
+            break
+        columns.remove(column)
+        left_out.append(_HEAD[column])
+    head, *lines = _aligned([_HEAD, *cells], columns, _NARROW_GAP)
+    yield head
+    for line, row in zip(lines, cells, strict=True):
+        yield line
+        yield from _folded(shown(row[_WHY]), width)
+    if left_out:
+        yield f"no room for {', '.join(left_out)}"
+
+
+def _folded(why: str, width: int) -> list[str]:
+    """Return a reason as lines, which breaks between words only; what is to be masked in it is masked by now."""
+    indent = "  "
+    return textwrap.wrap(
+        why,
+        max(width, 20),
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _aligned(rows: Sequence[Sequence[str]], columns: Sequence[int], gap: str = _GAP) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in columns]
+    return [
+        gap.join(row[column].ljust(width) for column, width in zip(columns, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def _cells(row: Row, now: datetime) -> tuple[str, ...]:

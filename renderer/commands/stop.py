@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 from rich.console import Console
 
-from renderer.cli import OK, PROBLEMS, App
+from renderer.cli import INTERRUPTED, OK, PROBLEMS, App
 from renderer.cluster.api import caller
 from renderer.cluster.ledger import BY_HAND, Entry, Store
 from renderer.cluster.named import latest
-from renderer.cluster.observe import Seen, runs
+from renderer.cluster.observe import Seen, look
 from renderer.cluster.stop import NotStoppedError, stop
-from renderer.commands.on_cluster import CLUSTER, agreed, cluster, load_clusters, local, namespaces
+from renderer.commands.on_cluster import CLUSTER, agreed, cluster, load_clusters, local, namespaces, warn
 from renderer.commands.options import say
 from renderer.layers import ENVIRONMENTS
 from renderer.problem import refuse
@@ -29,7 +29,9 @@ def command(app: App, name: str, yes: bool) -> int:
     """
     clusters = load_clusters(app.root)
     with cluster() as api:
-        run = latest(runs(api, ENVIRONMENTS, namespaces(app.root, ENVIRONMENTS)), name, app.root)
+        view = look(api, ENVIRONMENTS, namespaces(app.root, ENVIRONMENTS))
+        warn(view.damaged)
+        run = latest(view, name, app.root)
         entry = _entry(run)
         local(api, clusters, [entry.environment])
         if entry.state not in ALIVE | UNSTARTED | {State.REFUSED} or run.ended:
@@ -45,12 +47,18 @@ def command(app: App, name: str, yes: bool) -> int:
         except NotStoppedError as error:
             say(f"{entry.name} is not stopped yet: {error}; run this again to go on", err=True)
             return PROBLEMS
+        except KeyboardInterrupt:
+            say(f"interrupted: {entry.name} is not stopped yet; run this again to go on", err=True)
+            return INTERRUPTED
     say(f"{stopped.name} is {stopped.state}: {stopped.reason}")
     return OK
 
 
 def _entry(run: Seen) -> Entry:
-    """Return the run's entry. Raises RefusedError if it has none."""
+    """Return the run's entry. Raises RefusedError if it has none, or none that can be read."""
+    if run.unreadable:
+        text = f"{run.name} cannot be stopped while its entry in the ledger cannot be read"
+        refuse("cluster-ledger", CLUSTER, text, hint=run.unreadable.mend)
     if run.entry is None:
         hint = f"kubectl delete jobset {run.name} -n {run.namespace}"
         refuse("run-unlisted", CLUSTER, f"{run.name} is in no ledger: apply did not launch it", hint=hint)

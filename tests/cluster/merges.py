@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from renderer.yaml_io import load
+from renderer.manifest_yaml import load
 from tests.cluster.plane import ControlPlane
-from tests.content import SHIPPED, Content
+from tests.content import SHIPPED, Content, clusters
 from tests.repository import MODEL, Repo
 
 CONTROL = "renderer-control"
@@ -126,8 +126,7 @@ def make_repository(
         content.write(f"presets/{MODEL}/topology/{chips}chips/4k.yml", _topology(chips))
     content.write(f"presets/{MODEL}/environment/{ENVIRONMENT}.yml", _environment(namespace, deploy or {}))
     identity = plane.api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"]
-    clusters = (SHIPPED / "presets/clusters.yml").read_text()
-    content.write("presets/clusters.yml", clusters.replace("00000000-0000-4000-8000-000000000002", identity))
+    content.write("presets/clusters.yml", clusters(identity))
     merges = Merges(content, plane, namespace)
     merges.init()
     return merges

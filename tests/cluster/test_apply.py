@@ -183,7 +183,7 @@ def test_more_than_the_policy_allows_does_nothing(applied: Applied) -> None:
     applied.merge()
     ran = applied.run()
     assert (ran.code, ran.err) == (1, "")
-    assert "nothing was done: this would launch 2 runs, at most 1 are allowed." in ran.out
+    assert "nothing was done: this would launch 2 runs, at most 1 is allowed." in ran.out
     assert applied.store.entries() == []
 
 

@@ -179,7 +179,7 @@ def test_an_apply_that_was_overtaken_launches_nothing(applied: Applied) -> None:
     assert "another apply moved the marker meanwhile; apply again" in ran.out
     assert applied.sandbox.jobsets() == []
     applied.merges.git("checkout", "--quiet", "main")
-    assert applied.apply() == [("stopped", "run", "no longer wanted by the applied commit")]
+    assert applied.apply() == [("stopped", "run", "its file was removed; no run of it is known to live")]
     assert applied.states() == ["stopped"]
 
 

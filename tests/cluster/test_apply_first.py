@@ -183,7 +183,10 @@ def test_what_is_no_entry_of_the_ledger_stops_apply(applied: Applied, control: s
     ran = applied.run()
     assert (ran.code, ran.err) == (
         1,
-        f"cluster: ConfigMap {name} in {control} is no entry of the ledger: 'odd' is not a valid State\n",
+        f"cluster: ConfigMap {name} in {control} is no entry of the ledger: 'odd' is not a valid State\n"
+        f"    kubectl get configmap {name} -n {control} -o yaml\n"
+        f"    put back what was changed: kubectl edit configmap {name} -n {control}\n"
+        f"    or, if no run was ever recorded in it: kubectl label configmap {name} -n {control} renderer/ledger-\n",
     )
     assert len(applied.started()) == 1
 
@@ -194,3 +197,14 @@ def test_names_are_those_of_the_ledger(applied: Applied) -> None:
     entry = applied.only()
     assert entry.name == object_name(entry.run_name, 3)
     assert applied.api.get(jobsets(entry.namespace, entry.name))
+
+
+def test_a_run_that_was_made_by_hand_after_its_adoption_is_known_by_its_content(fresh: Applied) -> None:
+    fresh.merge()
+    assert fresh.run("--adopt").code == 0
+    made = fresh.merges.renderer("manifests", f"{MODEL}/run")
+    assert fresh.sandbox.plane.kubectl("apply", "--server-side", "-f", "-", stdin=made.text).returncode == 0
+    fresh.sandbox.release(fresh.only().name)
+    fresh.remove()
+    assert fresh.apply() == [("stopped", "run", "its file was removed")]
+    assert (fresh.sandbox.jobsets(), fresh.states()) == ([], ["stopped"])

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from renderer.cluster.api import Api, connect, core
-from renderer.cluster.ledger import LedgerError, State, Store, export
+from renderer.cluster.damage import LedgerError
+from renderer.cluster.ledger import State, Store, export
 from tests.cluster.control import entry
 from tests.cluster.sandbox import Sandbox
 
@@ -92,6 +93,12 @@ def test_what_is_no_entry_is_named(api: Api, control: str, data: dict[str, str],
     said = re.escape(f"ConfigMap {written.name} in {control} is no entry of the ledger: {reason}")
     with pytest.raises(LedgerError, match=f"^{said}"):
         store.entries()
+    assert store.add(entry("other-64c-22222222"))
+    entries, damaged = store.readable()
+    assert ([found.name for found in entries], [found.name for found in damaged]) == (
+        ["other-64c-22222222"],
+        [written.name],
+    )
 
 
 def test_more_entries_than_a_page(api: Api, sandbox: Sandbox, control: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,7 +129,7 @@ def test_a_reader_survives_a_crash_of_the_api_server(only_own: None, sandbox: Sa
 def test_a_reader_waits_for_the_pod_and_sees_the_run_fail(sandbox: Sandbox, nodes: NodeLogs) -> None:
     name = sandbox.hold(variant(TOPOLOGY, namespace=sandbox.namespace))
     reader = Reader(target(sandbox, name)).start()
-    wait_for("a note", lambda: reader.notes == [f"waiting for pod 0 of {name}"])
+    wait_for("a note", lambda: reader.notes == [f"waiting for pod 0 of {name}; it has no pods now"])
     sandbox.release(name)
     sandbox.wait_running(name, HOSTS)
     pod = sandbox.pods(name)[0]
@@ -157,5 +157,5 @@ def test_the_log_as_it_is_now(sandbox: Sandbox, nodes: NodeLogs) -> None:
     api = connect()
     assert list(read(api, Target(found.namespace, found.name, found.uid, 1))) == [Line("one"), Line("two")]
     nobody = Target(found.namespace, found.name, found.uid, 7)
-    assert list(read(api, nobody)) == [End(f"{name} has no pod with index 7")]
+    assert list(read(api, nobody)) == [End(f"{name} has no pod with index 7; --index can be 0-1 now")]
     api.close()

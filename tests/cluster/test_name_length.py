@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from renderer.manifest_yaml import load
 from renderer.names import budget
-from renderer.yaml_io import load
 from tests.cluster.plane import ControlPlane
 from tests.cluster.runs import variant
 from tests.cluster.sandbox import dry_run

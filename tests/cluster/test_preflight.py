@@ -16,9 +16,9 @@ from renderer.cluster.facts import gather
 from renderer.cluster.findings import Finding
 from renderer.cluster.needs import Needs, needs
 from renderer.cluster.preflight import check
+from renderer.manifest_yaml import load
 from renderer.outputs import Rendered
 from renderer.policy import Rules
-from renderer.yaml_io import load
 from tests.cluster.api import core, jobsets, wait_for
 from tests.cluster.build import program
 from tests.cluster.control import client

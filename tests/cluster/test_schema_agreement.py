@@ -10,8 +10,8 @@ import pytest
 
 from renderer.jobset_schema import jobset_problems
 from renderer.location import Location
+from renderer.manifest_yaml import load
 from renderer.problem import Problem
-from renderer.yaml_io import load
 from tests.cluster.api import ApiError
 from tests.cluster.mutations import mutations
 from tests.cluster.plane import ControlPlane

@@ -7,7 +7,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from renderer.yaml_io import load
+from renderer.manifest_yaml import load
 from tests.cluster.api import jobsets
 from tests.cluster.plane import ControlPlane
 from tests.cluster.runs import ROOT, manifests, shipped

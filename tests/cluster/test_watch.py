@@ -171,7 +171,10 @@ def test_the_last_step_and_the_log(watched: Watched, tmp_path: Path) -> None:
         assert watched.status()[run]["step"] == 42
         assert watched.run("logs", f"{MODEL}/first").out.splitlines()[-1] == "saving"
         absent = watched.run("logs", run, "--index", "3")
-        assert (absent.code, absent.err) == (1, f"renderer: {run} has no pod with index 3\n")
+        assert (absent.code, absent.err) == (
+            1,
+            f"renderer: {run} has no pod with index 3; --index can be 0 now\n",
+        )
         watched.finish(run)
         followed = watched.run("logs", run, "--follow")
     assert (followed.code, followed.out.splitlines()[-1]) == (0, "saving")
@@ -320,3 +323,147 @@ def test_another_cluster_is_not_touched(watched: Watched) -> None:
         assert (ran.code, ran.out) == (1, "")
         assert f"the kubeconfig's cluster has the identity {identity}" in ran.err
     assert watched.status()[run]["status"] == "running"
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A run that is as it should be, one whose entry in the ledger lost its digest, and other hands' objects."""
+
+    good: str
+    bad: str
+    digest: str
+    warnings: tuple[str, ...]
+
+
+@pytest.fixture
+def damage(watched: Watched, control: str) -> Damage:
+    good, bad = watched.running("first"), watched.running("second")
+    api, namespace = watched.sandbox.plane.api, watched.sandbox.namespace
+    digest = api.get(core(control, "configmaps", bad))["data"]["digest"]
+    api.patch(core(control, "configmaps", bad), {"data": {"digest": None}})
+    foreign = {"name": "settings", "labels": {"renderer/ledger": "run", "renderer/environment": "test"}}
+    api.create(core(control, "configmaps"), {"metadata": foreign})
+    labels = {"renderer/environment": "test", "renderer/experiment": "odd", "renderer/model": "m"}
+    about = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet"}
+    api.create(jobsets(namespace), {**about, "metadata": {"name": "odd", "labels": labels}})
+    copy = {"name": "copy", "labels": {"jobset.sigs.k8s.io/jobset-name": good}}
+    container = {"name": "shell", "image": "shell"}
+    api.create(core(namespace, "pods"), {"metadata": copy, "spec": {"containers": [container]}})
+    entries = [(bad, "it has no digest"), ("settings", "it has no experiment")]
+    warnings = [
+        f"warning: ConfigMap {name} in {control} is no entry of the ledger: {reason}; "
+        f"see kubectl get configmap {name} -n {control} -o yaml"
+        for name, reason in entries
+    ]
+    odd = f"warning: JobSet odd in {namespace} is not as apply makes them: it has no replicatedJobs with pods; "
+    return Damage(good, bad, digest, (*warnings, f"{odd}see kubectl get jobset odd -n {namespace} -o yaml"))
+
+
+def test_damaged_objects_hide_no_other(watched: Watched, damage: Damage, control: str) -> None:
+    ran = watched.run("status", "--format", "json")
+    assert (ran.code, tuple(ran.err.splitlines())) == (0, damage.warnings)
+    data = json.loads(ran.out)
+    rows = {row["name"]: (row["status"], row["why"]) for row in data["runs"] + data["unlisted"]}
+    assert rows == {
+        damage.good: ("running", ""),
+        damage.bad: ("running", "its entry in the ledger cannot be read"),
+        "odd": ("unknown", "in no ledger: apply did not launch it; its JobSet does not say which pods it has"),
+    }
+    assert [(item["kind"], item["name"]) for item in data["warnings"]] == [
+        ("ConfigMap", damage.bad),
+        ("ConfigMap", "settings"),
+        ("JobSet", "odd"),
+    ]
+    drift = watched.run("drift")
+    assert (drift.code, tuple(drift.err.splitlines())) == (1, damage.warnings)
+    assert drift.out.splitlines() == [
+        "odd: JobSet: no ledger knows it: apply did not launch it",
+        f"not known: {damage.bad}: cannot be compared: its entry in the ledger cannot be read",
+        "1 living run compared, 1 run with drift",
+    ]
+    unknown = watched.run("status", "settings")
+    assert (unknown.code, unknown.err.splitlines()[3:]) == (
+        1,
+        [
+            "command line: nothing is known of settings while its entry in the ledger cannot be read",
+            f"    put back what was changed: kubectl edit configmap settings -n {control}",
+            "    or, if no run was ever recorded in it: "
+            f"kubectl label configmap settings -n {control} renderer/ledger-",
+        ],
+    )
+
+
+def test_a_marker_without_a_commit_stops_apply_alone(watched: Watched, control: str) -> None:
+    watched.running("first")
+    watched.sandbox.plane.api.patch(core(control, "configmaps", "marker-test"), {"data": {"commit": None}})
+    show = f"kubectl get configmap marker-test -n {control} -o yaml"
+    drift = watched.run("drift", "--environment", "test")
+    assert tuple(drift) == (
+        0,
+        "1 living run compared, no drift\n",
+        f"warning: ConfigMap marker-test in {control} names no commit; see {show}\n",
+    )
+    ran = watched.run("apply", "--environment", "test")
+    assert (ran.code, ran.err.splitlines()) == (
+        1,
+        [
+            f"cluster: ConfigMap marker-test in {control} names no commit",
+            f"    {show}",
+            f"    put the last applied commit back, as data.commit: kubectl edit configmap marker-test -n {control}",
+        ],
+    )
+
+
+def test_a_run_is_stopped_beside_one_whose_entry_is_damaged(watched: Watched, damage: Damage, control: str) -> None:
+    for name in (damage.bad, f"{MODEL}/second"):
+        refused = watched.run("stop", name, "--yes")
+        assert (refused.code, refused.out, refused.err.splitlines()[3:]) == (
+            1,
+            "",
+            [
+                f"cluster: {damage.bad} cannot be stopped while its entry in the ledger cannot be read",
+                f"    put back what was changed: kubectl edit configmap {damage.bad} -n {control}",
+                "    or, if no run was ever recorded in it: "
+                f"kubectl label configmap {damage.bad} -n {control} renderer/ledger-",
+            ],
+        )
+    watched.sandbox.plane.api.delete(core(watched.sandbox.namespace, "pods", "copy"))
+    stopped = watched.run("stop", damage.good, "--yes")
+    assert (stopped.code, stopped.out) == (0, f"{damage.good} is stopped: stopped by admin with renderer stop\n")
+    assert sorted(found["metadata"]["name"] for found in watched.sandbox.jobsets()) == sorted([damage.bad, "odd"])
+
+
+def test_nothing_is_launched_or_cleaned_up_beside_what_may_be_any_run(
+    watched: Watched, damage: Damage, control: str
+) -> None:
+    api = watched.sandbox.plane.api
+    watched.finish(damage.bad)
+    before = watched.names("configmaps"), len(watched.sandbox.jobsets())
+    watched.merges.add(["third"])
+    for words in (["apply", "--environment", "test"], ["apply", "--environment", "test", "--dry-run"]):
+        ran = watched.run(*words)
+        assert (ran.code, ran.out) == (1, "")
+        assert ran.err.splitlines() == [
+            f"cluster: ConfigMap {damage.bad} in {control} is no entry of the ledger: it has no digest",
+            f"    kubectl get configmap {damage.bad} -n {control} -o yaml",
+            f"    put back what was changed: kubectl edit configmap {damage.bad} -n {control}",
+            "    or, if no run was ever recorded in it: "
+            f"kubectl label configmap {damage.bad} -n {control} renderer/ledger-",
+            f"cluster: ConfigMap settings in {control} is no entry of the ledger: it has no experiment",
+            f"    kubectl get configmap settings -n {control} -o yaml",
+            f"    put back what was changed: kubectl edit configmap settings -n {control}",
+            "    or, if no run was ever recorded in it: "
+            f"kubectl label configmap settings -n {control} renderer/ledger-",
+        ]
+    cleaned = watched.run("cleanup", "--yes")
+    assert (cleaned.code, cleaned.out, tuple(cleaned.err.splitlines())) == (
+        0,
+        "nothing is left of ended runs\n",
+        damage.warnings,
+    )
+    assert (watched.names("configmaps"), len(watched.sandbox.jobsets())) == before
+    api.patch(core(control, "configmaps", damage.bad), {"data": {"digest": damage.digest}})
+    kubectl = watched.sandbox.plane.kubectl("label", "configmap", "settings", "-n", control, "renderer/ledger-")
+    assert kubectl.returncode == 0, kubectl.stderr
+    watched.apply()
+    assert watched.status()[watched.merges.names["third"]]["state"] == "launched"

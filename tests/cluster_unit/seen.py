@@ -34,6 +34,7 @@ def jobset(
 ) -> Object:
     """Return a JobSet of two pods."""
     labels = {"renderer/environment": "test", "renderer/experiment": "run", "renderer/model": "m"}
+    job = {"parallelism": 2, "template": {"spec": {}}}
     return {
         "metadata": {
             "name": name,
@@ -45,7 +46,7 @@ def jobset(
         "spec": {
             "suspend": suspend,
             "failurePolicy": {"maxRestarts": 3},
-            "replicatedJobs": [{"name": "slice-job", "replicas": 1, "template": {"spec": {"parallelism": 2}}}],
+            "replicatedJobs": [{"name": "slice-job", "replicas": 1, "template": {"spec": job}}],
         },
         "status": {**status, "conditions": [ended] if ended else []},
     }

@@ -64,7 +64,8 @@ def test_text_tells_each_run_and_how_to_go_on() -> None:
 def test_many_launches_are_told_once_how_to_go_on() -> None:
     lines = list(text(result(*[LAUNCHED] * 12, REFUSED, REFUSED)))
     assert lines.count("run-64c-11111111 in namespace training") == 10
-    assert lines[-1] == "The same commands serve the other 2 runs."
+    assert lines[-1] == "The same commands serve 2 further runs."
+    assert list(text(result(*[LAUNCHED] * 11)))[-1] == "The same commands serve 1 further run."
     assert "warning: secret b does not exist in training; the run starts without it (2 runs)" in lines
     assert lines.count("# Make it:") == 1
 
@@ -101,6 +102,46 @@ def test_the_comment_tells_the_same() -> None:
         "    kubectl apply -f claim.yml\n"
         "\n`111111111111` after `000000000000` on `tpu-test`.\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"dry_run": True, "outcomes": (LAUNCHED,)},
+            "Apply to `test`: a dry run, nothing was changed; there would be 1",
+        ),
+        ({"dry_run": True, "empty": True}, "Apply to `test`: nothing to do."),
+        ({"limits": ("would launch 9 runs",)}, "Not applied to `test`: nothing was done: this would launch 9 runs."),
+        ({"notices": ("another apply moved the marker",)}, "Not applied to `test`: nothing was done."),
+        ({"empty": True}, "Applied to `test`: nothing to do."),
+    ],
+)
+def test_the_comment_is_headed_by_what_was_done(given: dict[str, object], said: str) -> None:
+    found = Result("test", "tpu-test", "1" * 40, "", **given)  # type: ignore[arg-type]
+    assert markdown(found).splitlines()[1].startswith(f"### {said}")
+
+
+LIMITS = "the limits stand under merge: in presets/policy.yml; raise them there in a reviewed change"
+
+
+@pytest.mark.parametrize(
+    ("marker", "other"),
+    [
+        ("", "or begin with --adopt: it records every run as launched and starts none; what is merged later starts"),
+        ("0" * 40, "or, of several merges, apply an earlier one first; or revert a part, and merge it again later"),
+    ],
+)
+def test_above_the_limits_is_told_what_helps(marker: str, other: str) -> None:
+    found = Result("test", "tpu-test", "1" * 40, marker, limits=("would launch 9 runs, at most 8 are allowed",))
+    assert list(text(found))[1:] == [LIMITS, other]
+    plain = markdown(found).replace("`", "")
+    assert f"\n{LIMITS}\n\n{other}\n" in plain
+
+
+def test_what_is_left_out_of_the_comment_is_counted() -> None:
+    said = markdown(result(LAUNCHED, notices=("a notice",) * 21))
+    assert "\nand 1 more such notice in the log of the job\n" in said
 
 
 HOSTILE = "`@team` <script>\n# [x](y) #12 ghp_" + "a" * 36

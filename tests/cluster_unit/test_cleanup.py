@@ -10,6 +10,7 @@ import pytest
 from renderer.accelerators import find_slice
 from renderer.cluster.api import Api, Object
 from renderer.cluster.cleanup import Leftover, Plan, _pool_commands, delete, find
+from renderer.cluster.damage import Damaged
 from renderer.cluster.ledger import State
 from renderer.cluster.observe import Seen
 from renderer.clusters import Cluster
@@ -33,7 +34,7 @@ class Namespace:
 
 
 def _object(name: str, data: Any) -> Object:
-    return {"metadata": {"name": name, "uid": f"uid of {name}"}, "data": data}
+    return {"metadata": {"name": name, "uid": f"uid of {name}", "resourceVersion": "1"}, "data": data}
 
 
 def run(name: str, *, scripts: str = "", over: bool = False, **fields: Any) -> Seen:
@@ -43,8 +44,8 @@ def run(name: str, *, scripts: str = "", over: bool = False, **fields: Any) -> S
     return seen(entry(name, **fields), found)
 
 
-def left(namespace: Namespace, *runs: Seen) -> list[str]:
-    plan = find(cast("Api", namespace), runs, ["test"])
+def left(namespace: Namespace, *runs: Seen, unreadable: bool = False) -> list[str]:
+    plan = find(cast("Api", namespace), runs, ["test"], unreadable=unreadable)
     return [f"{item.kind} {item.name}: {item.why}" for item in plan.leftovers]
 
 
@@ -79,6 +80,43 @@ def test_pod_scripts_stay_while_a_run_is_being_launched() -> None:
     ]
 
 
+def test_scripts_stay_while_an_entry_cannot_be_read() -> None:
+    there = Namespace({"run-old": {}, "run-lost": {}, "pod-111111111111": SCRIPTS}, "lost-hf")
+    assert left(there, run("old", over=True), unreadable=True) == [
+        "JobSet old: the run has finished",
+        "ConfigMap run-old: the run has finished",
+    ]
+
+
+def test_what_a_run_left_whose_entry_cannot_be_read_stays() -> None:
+    there = Namespace({"run-lost": {}, "pod-111111111111": SCRIPTS}, "lost-hf")
+    unreadable = Damaged("ConfigMap", "control", "lost", "is no entry of the ledger: it has no digest")
+    lost = Seen(None, jobset("lost", ended=ended("Completed")), unreadable=unreadable)
+    assert left(there, lost, seen(entry("old", state=State.STOPPED))) == [
+        "ConfigMap pod-111111111111: no living run uses these pod scripts"
+    ]
+    assert left(there, lost, seen(entry("old", state=State.STOPPED)), unreadable=True) == []
+
+
+def test_the_namespace_of_a_run_that_was_refused_before_it_was_made_is_not_asked() -> None:
+    refused = seen(entry("new", state=State.REFUSED, uid="", namespace="closed"))
+    assert find(cast("Api", None), [refused], ["test"]) == Plan((), ())
+
+
+@pytest.mark.parametrize("spec", [None, {}, {"replicatedJobs": [{"template": {"spec": {"template": {"spec": {}}}}}]}])
+def test_a_living_jobset_that_mounts_nothing_keeps_nothing(spec: Any) -> None:
+    odd = Seen(None, {**jobset("odd"), "spec": spec})
+    assert left(Namespace({"run-old": {}}), odd, run("old", over=True))[1:] == [
+        "ConfigMap run-old: the run has finished"
+    ]
+
+
+def test_a_volume_of_no_config_map_keeps_none() -> None:
+    odd = jobset("odd")
+    odd["spec"]["replicatedJobs"][0]["template"]["spec"]["template"] = {"spec": {"volumes": [{"configMap": {}}]}}
+    assert left(Namespace({}), Seen(None, odd), seen(entry("old", state=State.STOPPED))) == []
+
+
 def test_runs_of_another_environment_are_left_alone_and_keep_their_scripts() -> None:
     there = Namespace({"run-old": {}, "run-prod": {}, "pod-111111111111": SCRIPTS})
     prod = run("prod", scripts="pod-111111111111", environment="prod")
@@ -87,10 +125,21 @@ def test_runs_of_another_environment_are_left_alone_and_keep_their_scripts() -> 
     assert left(there, over) == []
 
 
-def test_a_jobset_that_took_the_name_of_a_launched_one_keeps_its_files() -> None:
-    there = Namespace({"run-old": {}})
+def test_a_jobset_that_took_the_name_of_a_launched_one_keeps_its_files_and_its_watcher() -> None:
+    there = Namespace({"run-old": {}}, "old-hf")
     stray = run("old")
     assert left(there, seen(entry("old")), Seen(None, stray.jobset)) == []
+
+
+def test_a_jobset_that_the_ledger_does_not_record_stays_for_the_launch_that_may_take_it_up() -> None:
+    there = Namespace({"run-old": {}, "pod-111111111111": SCRIPTS})
+    dropped = run("old", scripts="pod-111111111111", state=State.STOPPED, uid="")
+    assert left(there, dropped) == []
+    assert left(there, run("old", scripts="pod-111111111111", state=State.STOPPED)) == [
+        "JobSet old: the run is stopped",
+        "ConfigMap run-old: the run is stopped",
+        "ConfigMap pod-111111111111: no living run uses these pod scripts",
+    ]
 
 
 def test_what_is_in_no_ledger_is_left_over_once_it_has_finished() -> None:
@@ -113,14 +162,15 @@ def test_node_pools_are_named_as_clusters_yml_says_and_are_regional() -> None:
     assert _pool_commands(cluster, []) == []
 
 
-def leftover(name: str, uid: str = "1") -> Leftover:
-    return Leftover("ConfigMap", "ns", name, uid, "the run has finished")
+def leftover(name: str, uid: str = "1", version: str = "1") -> Leftover:
+    return Leftover("ConfigMap", "ns", name, uid, "the run has finished", version)
 
 
 def test_only_what_was_agreed_to_and_is_left_over_still_is_deleted() -> None:
     old, new = seen(entry("old")), seen(entry("new"))
-    agreed = Plan((leftover("run-old"), leftover("run-again"), leftover("run-gone")), (old,))
-    later = Plan((leftover("run-old"), leftover("run-again", uid="2"), leftover("run-new")), (new, old))
+    agreed = Plan(tuple(map(leftover, ("run-old", "run-again", "run-used", "run-gone"))), (old,))
+    changed = (leftover("run-again", uid="2"), leftover("run-used", version="2"))
+    later = Plan((leftover("run-old"), *changed, leftover("run-new")), (new, old))
     assert agreed.still(later) == Plan((leftover("run-old"),), (old,))
 
 

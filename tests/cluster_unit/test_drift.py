@@ -10,6 +10,7 @@ import pytest
 
 from renderer.cluster.api import Api, Object
 from renderer.cluster.committed_runs import CommittedRuns
+from renderer.cluster.damage import Damaged
 from renderer.cluster.drift import Result, config_map_differences, find
 from renderer.cluster.ledger import State
 from renderer.cluster.objects import Objects
@@ -120,6 +121,13 @@ def test_what_cannot_be_compared_is_said() -> None:
         assert "its commit is not here" in result.unknown[0].text
 
 
+def test_a_run_whose_entry_cannot_be_read_is_not_called_unlisted() -> None:
+    unreadable = Damaged("ConfigMap", "control", "run-64c-11111111", "is no entry of the ledger: it has no digest")
+    result = look(Seen(None, jobset(), unreadable=unreadable))
+    assert (result.found, result.compared) == ((), 0)
+    assert [item.text for item in result.unknown] == ["cannot be compared: its entry in the ledger cannot be read"]
+
+
 def config_map(**data: str) -> Any:
     return {"metadata": {}, "data": {name.replace("_", "."): text for name, text in data.items()}}
 
@@ -135,3 +143,14 @@ def test_files_are_compared_by_key() -> None:
     assert list(map(str, config_map_differences(config_map(a="x"), config_map()))) == [
         'a: "1 characters" in git, nothing in the cluster'
     ]
+
+
+@pytest.mark.parametrize("text", ["1: a\nb: c\n", "? [a]\n: 2\n", "a: *x", "- a", "\x00"])
+def test_a_file_that_is_no_mapping_of_names_differs_as_a_whole(text: str) -> None:
+    (found,) = config_map_differences(config_map(run_yml="steps: 20\n"), config_map(run_yml=text))
+    assert str(found) == f'run.yml: "10 characters" in git, "{len(text)} characters" in the cluster'
+
+
+def test_nesting_that_no_reader_follows_is_a_difference() -> None:
+    (found,) = config_map_differences(config_map(derive_json="{}"), config_map(derive_json="[" * 100_000))
+    assert str(found) == 'derive.json: "2 characters" in git, "100000 characters" in the cluster'

@@ -120,6 +120,13 @@ def test_a_person_who_writes_what_is_committed_changes_nothing(live: Object) -> 
     assert texts(live) == []
 
 
+def test_a_quantity_that_a_person_wrote_as_another_type_is_the_same(live: Object) -> None:
+    inner = {'k:{"name":"trainer"}': {"f:resources": {"f:limits": {"f:google.com/tpu": {}}}}}
+    slice_job = {'k:{"name":"slice-job"}': {"f:containers": inner}}
+    live["metadata"]["managedFields"].append(managed("kubectl", {"f:spec": {"f:replicatedJobs": slice_job}}))
+    assert texts(live) == []
+
+
 def test_what_a_later_commit_may_change_without_a_launch_is_no_difference(live: Object) -> None:
     live["metadata"]["labels"]["renderer/owner"] = "another"
     assert texts(live) == []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from renderer.cluster import logs
 from renderer.cluster.api import ApiError, connect
-from renderer.cluster.logs import End, Line, Note, Patience, Target, follow, read
+from renderer.cluster.logs import End, Line, Note, Patience, Target, follow, read, spans
 from tests.cluster_unit.log_server import BROKEN, OPEN, Recorded, serving
 from tests.cluster_unit.seen import pod
 
@@ -113,3 +115,60 @@ def test_reading_goes_on_where_it_broke(tmp_path: Path, monkeypatch: pytest.Monk
         api = connect(retries=0)
         assert list(read(api, TARGET)) == lines("one", "two")
         api.close()
+
+
+NO_SUCH = Target("ns", "run", "u", index=7)
+
+
+@pytest.mark.parametrize(("index", "there"), [(3, "--index can be 3 now"), (None, "it has no pods now")])
+def test_a_reader_of_no_pod_is_told_which_there_are(
+    index: int | None, there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = pod(index=index or 0)
+    if index is None:
+        found["metadata"]["labels"] = {"batch.kubernetes.io/job-completion-index": "none"}
+    with serving(Recorded([[line("one")]], found), tmp_path) as kubeconfig:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+        api = connect(retries=0)
+        assert list(read(api, NO_SUCH)) == [End(f"run has no pod with index 7; {there}")]
+        assert next(follow(api, NO_SUCH, PATIENCE)) == Note(f"waiting for pod 7 of run; {there}")
+        api.close()
+
+
+def test_a_waiting_reader_is_told_once_of_the_pods_and_when_the_first_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = ["it has no pods now", "it has no pods now", "--index can be 0-3 now", "--index can be 0-17 now"]
+    monkeypatch.setattr(logs, "_there", lambda *_: looks.pop(0))
+    recorded = Recorded([[line("one")]], pod())
+    pauses = iter(range(6))
+    monkeypatch.setattr(logs.time, "sleep", lambda _seconds: next(pauses, None) is None and recorded.logs.clear())
+    with serving(recorded, tmp_path) as kubeconfig:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+        api = connect(retries=0)
+        assert list(follow(api, NO_SUCH, PATIENCE)) == [
+            Note("waiting for pod 7 of run; it has no pods now"),
+            Note("waiting for pod 7 of run; --index can be 0-3 now"),
+            FINISHED,
+        ]
+        assert looks == ["--index can be 0-17 now"]
+        api.close()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [([7], "7"), ([0, 1, 2, 3, 7], "0-3, 7"), ([0, 2, 3, 5, 6, 9], "0, 2-3, 5-6, 9"), (range(256), "0-255"), ([], "")],
+)
+def test_numbers_in_short(numbers: Iterable[int], text: str) -> None:
+    assert spans(numbers) == text
+
+
+def test_a_pod_without_status_has_not_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = Recorded([[line("one")], [], []], POD)
+    served = Recorded.pods
+    monkeypatch.setattr(
+        Recorded,
+        "pods",
+        lambda self: {"items": [{"metadata": POD["metadata"]}]} if len(self.logs) > 2 else served(self),
+    )
+    assert followed(recorded, tmp_path, monkeypatch) == [*lines("one"), FINISHED]

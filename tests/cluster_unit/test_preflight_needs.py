@@ -11,9 +11,9 @@ import pytest
 
 from renderer.cluster.needs import ACCELERATOR_LABEL, TOPOLOGY_LABEL, Needs, SecretKey, needs
 from renderer.cluster.preflight import check
+from renderer.manifest_yaml import load
 from renderer.outputs import DAMAGED
 from renderer.policy import Rules
-from renderer.yaml_io import load
 from tests.cluster_unit.ready_cluster import CLUSTER, facts, namespace, said
 from tests.content import SHIPPED
 

@@ -116,6 +116,7 @@ TABLE = """\
 | tpu7x-4x8x8 | 256 | 512 | 64 | tpu7x-ultranet-4t | 1xtpu7x-512 | 256 |
 | tpu7x-8x8x8 | 512 | 1024 | 128 | tpu7x-ultranet-4t | 1xtpu7x-1024 | 512 |
 | tpu7x-8x8x16 | 1024 | 2048 | 256 | tpu7x-ultranet-4t | 1xtpu7x-2048 | 1024 |
+| tpu7x-16x8x16 | 2048 | 4096 | 512 | tpu7x-ultranet-4t | 1xtpu7x-4096 | 2048 |
 """
 
 
