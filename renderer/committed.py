@@ -25,6 +25,9 @@ Tree = Mapping[str, str]
 Unit = tuple[str, str]
 """A model and the stem of an experiment file: what names experiments/<model>/<stem>.yml and its rendered folders."""
 
+MAX_FILE = 2 << 20
+"""A larger rendered file is not read: parsing it takes long, and no cluster takes it, as etcd has 1.5 MiB an object."""
+
 _EXPERIMENT = re.compile(rf"experiments/({NAME})/({NAME})\.yml")
 _RENDERED = re.compile(rf"{RENDERED}/(?:{'|'.join(ENVIRONMENTS)})/({NAME})/({NAME})/[^/]+")
 
@@ -97,15 +100,16 @@ class Reader:
         return Snapshot(tuple(run for run in found if run))
 
     def files(self, run: Committed) -> dict[str, bytes]:
-        """Return the rendered files of an experiment by name; empty where there are none."""
+        """Return the rendered files of an experiment by name, without those that are too large."""
+        return {name: data for name, data in self._files(run).items() if len(data) <= MAX_FILE}
+
+    def _files(self, run: Committed) -> dict[str, bytes]:
         paths = {name: f"{run.folder}/{name}" for name in RUN_FILES}
         return {name: self._blobs[self._tree[path]] for name, path in paths.items() if path in self._tree}
 
     def experiment(self, path: str, problems: list[Problem]) -> ExperimentFile:
         """Return the experiment file at `path`; append what is wrong with it to `problems`."""
-        experiment, found = _parsed(path, self._blobs[self._tree[path]])
-        problems += found
-        return experiment
+        return parsed(path, self._blobs[self._tree[path]], problems)
 
     def _committed(self, unit: Unit) -> Committed | None:
         path = experiment_path(unit)
@@ -125,7 +129,19 @@ class Reader:
             supersede=_text(launch, "supersede"),
             stopped=launch.get("state") == "stopped",
         )
-        return _with_files(intent, self.files(intent), experiment, unreadable=bool(errors(problems)))
+        files = self.files(intent)
+        if files.keys() != self._files(intent).keys():
+            return replace(
+                intent, problem=f"a rendered file has more than {MAX_FILE >> 20} MiB, which no cluster takes"
+            )
+        return _with_files(intent, files, experiment, unreadable=bool(errors(problems)))
+
+
+def parsed(path: str, data: bytes, problems: list[Problem]) -> ExperimentFile:
+    """Return the experiment file that `data` is at `path`; append what is wrong with it to `problems`."""
+    experiment, found = _parsed(path, data)
+    problems += found
+    return experiment
 
 
 @lru_cache(maxsize=8192)

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from renderer.manifest_yaml import load
 from renderer.outputs import without_derived
 from renderer.scalars import write
-from renderer.yaml_io import load
 
 ABSENT = object()
 """The value of a key on the side that lacks it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from renderer.collisions import Identity
@@ -42,20 +41,15 @@ def legal(experiment: ExperimentFile, launch: Launch, target: Target) -> list[Fr
     own = own_digest(experiment)
     label = experiment_label(experiment.effective_name)
     folder = rendered_folder(launch.environment, launch.model, experiment.name)
-    found = [files for files in _versions(folder, launch, target) if _matches(files, own, label, target)]
+    found = [files for files in target.versions(folder) if _matches(files, own, label, target)]
+    if not found:  # a renamed experiment left its run in the folder of its old path, whatever lies there by now
+        former = target.left(rendered_folder(launch.environment, launch.model, ""), label, own)
+        versions = (files for old in former for files in target.versions(old))
+        found = [files for files in versions if _matches(files, own, label, target)]
     return [
         Frozen(experiment.file, folder, rederived(files, launch.attempt, launch.owner), launch.resume or "")
         for files in found
     ]
-
-
-def _versions(folder: str, launch: Launch, target: Target) -> Iterator[Files]:
-    """Yield what the target has in the folder, and what a renamed experiment left in its old one."""
-    yield from target.versions(folder)
-    siblings = rendered_folder(launch.environment, launch.model, "")
-    for old in target.moved:
-        if old.startswith(siblings):
-            yield from target.versions(old)
 
 
 def _matches(files: Files, own: str, label: str, target: Target) -> bool:

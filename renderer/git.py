@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from renderer.location import Location
 from renderer.problem import refuse
@@ -33,6 +33,12 @@ class Base:
     name: str
     commit: str | None
     reason: str = ""
+
+
+class Link(str):
+    """The blob of a symbolic link, which holds only where it leads."""
+
+    __slots__ = ()
 
 
 class Git:
@@ -98,9 +104,10 @@ class Git:
         found = {}
         for entry in out.split(b"\0")[:-1]:
             about, _, path = entry.partition(b"\t")
-            _, kind, name = about.split()
+            mode, kind, name = about.split()
             if kind == b"blob":  # not a submodule, whose commit lies elsewhere
-                found[path.decode("utf-8", "surrogateescape")] = name.decode()
+                blob = name.decode()
+                found[path.decode("utf-8", "surrogateescape")] = Link(blob) if mode == b"120000" else blob
         return found
 
     def blobs(self, names: Iterable[str]) -> Mapping[str, bytes]:
@@ -130,6 +137,12 @@ class Git:
         out = self._run("ls-files", "--others", "-z", "--", *map(str, folders)) if folders else None
         return [self.folder / name for name in os.fsdecode(out or b"").split("\0")[:-1]]
 
+    def left_out(self, folder: str) -> dict[str, str]:
+        """Return the blob of every file below a folder that a sparse checkout leaves out, by path."""
+        out = self._run("ls-files", "-t", "--stage", "-z", "--", folder) or b""
+        entries = [entry.partition(b"\t") for entry in out.split(b"\0") if entry.startswith(b"S ")]
+        return {os.fsdecode(path): about.split()[2].decode() for about, _, path in entries}
+
     def uncommitted(self, *folders: str) -> list[str]:
         """Return the files below `folders` that are on disk otherwise than in HEAD, relative to the checkout."""
         words = ("--porcelain", "-z", "--untracked-files=all", "--no-renames")
@@ -148,17 +161,22 @@ class Git:
 
     @contextmanager
     def checked_out(self, tree: Mapping[str, str]) -> Iterator[Path]:
-        """Put files, blobs by path, into a folder for the time of the block; a path that leads out of it is left out.
+        """Put files, blobs by path, into a folder for the time of the block, so that they are read as committed.
 
-        So a commit's files are read as committed, not as they are on disk.
+        Left out is a path that leads out of it, or below a file, as two sides of a merge may have it. A link leads to
+        its own text here.
         """
         blobs = self.blobs(tree.values())
         with tempfile.TemporaryDirectory(prefix="renderer-") as folder:
             for path, blob in tree.items():
-                if ".." not in path.split("/"):
-                    file = Path(folder, path)
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    file.write_bytes(blobs[blob])
+                file = Path(folder, path)
+                if ".." in file.parts or any(parent.as_posix() in tree for parent in PurePath(path).parents):
+                    continue
+                file.parent.mkdir(parents=True, exist_ok=True)
+                held = Path(folder, f".{blob}") if isinstance(blob, Link) else file
+                held.write_bytes(blobs[blob])
+                if held != file:
+                    file.symlink_to(held)
             yield Path(folder)
 
     def _need(self, *arguments: str, data: bytes = b"") -> bytes:

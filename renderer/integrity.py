@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from renderer import launch
 from renderer.configure import own_digest
 from renderer.layers import Repository, rendered_folder
 from renderer.location import Location
 from renderer.names import CONTENT_DIGEST, object_name, sealed, without_attempt
 from renderer.outputs import DAMAGED, POD_SCRIPTS, REQUIRED, Parsed, digest_of_pod, mounted, parse, scripts_digest
-from renderer.problem import Problem
+from renderer.problem import Problem, errors
 from renderer.rendered_run import damage
 from renderer.run_text import EXPERIMENT_DIGEST, NAME, RUN_NAME, value
 
@@ -84,10 +86,13 @@ def scripts_of(pod: str, scripts: Mapping[str, bytes]) -> dict[str, bytes]:
 
 def wrong_scripts(pod: str, scripts: Mapping[str, bytes]) -> str:
     """Return what is wrong with the pod scripts of the digest `pod`, empty if nothing is."""
-    if not scripts:
-        return f"is missing; {_RENDER}"
+    return _wrong_scripts(pod, tuple(scripts.items())) if scripts else f"is missing; {_RENDER}"
+
+
+@lru_cache(maxsize=256)  # many runs share their scripts
+def _wrong_scripts(pod: str, scripts: tuple[tuple[str, bytes], ...]) -> str:
     try:
-        found = scripts_digest(scripts)
+        found = scripts_digest(dict(scripts))
     except ValueError as error:
         return damage(error)
     return "" if found == pod else f"holds other files than were rendered: their digest is {found}"
@@ -105,6 +110,11 @@ def check(repository: Repository) -> list[Problem]:
 def _problems(repository: Repository, path: Path, scripts: Mapping[str, bytes]) -> Iterator[Problem]:
     problems: list[Problem] = []
     experiment = repository.experiment(path, problems)
+    if not errors(problems) and not experiment.environment:
+        launch.parse(experiment.launch, Location(experiment.file, 1, 1), problems)
+    if errors(problems):
+        yield from problems
+        return
     folder = rendered_folder(experiment.environment, experiment.model, experiment.name)
     files = _read(repository.root / folder)
     name = value(NAME, files.get("jobset.yml", b""))

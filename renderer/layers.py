@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from renderer.content_files import contains, exists, read_inside, real
 from renderer.location import COMMAND_LINE, Location
-from renderer.problem import Problem, refuse
-from renderer.yaml_io import Node, read, read_file
+from renderer.problem import Problem, counted, refuse
+from renderer.yaml_io import Node, empty, read, read_file
 
 ENVIRONMENTS = ("prod", "test")
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
@@ -113,7 +114,7 @@ def is_file(path: Path) -> bool:
         return False
 
 
-_LINK = "it is a symbolic link, of which git keeps only where it leads"
+_LINK = "is a symbolic link, of which git keeps only where it leads"
 
 
 class Repository:
@@ -157,28 +158,38 @@ class Repository:
 
     def missing_presets(self, selection: Selection, places: dict[str, Location]) -> Iterator[Problem]:
         """Yield a problem for every preset file that does not exist, listing those that do."""
-        files = self.preset_files(selection)
-        if not is_file(self.root / files["model"]):
-            known = ", ".join(self.models()) or "none"
-            place = places.get("model", COMMAND_LINE)
-            yield Problem("preset-missing", place, "launch.model", f"no {files['model']}", f"models: {known}")
+        unknown = self.unknown_model(selection.model, places.get("model", COMMAND_LINE))
+        if unknown:
+            yield unknown
             return
+        files = self.preset_files(selection)
         if not is_file(self.root / files["topology"]):
-            known = ", ".join(f"{chips} {context}" for chips, context in self.topologies(selection.model)) or "none"
-            place = places.get("chips", COMMAND_LINE)
-            yield Problem(
-                "preset-missing",
-                place,
-                "launch.chips",
-                f"no {files['topology']}",
-                f"chips and contexts: {known}",
-            )
+            yield self._missing_topology(selection, places, files["topology"])
         if not is_file(self.root / files["environment"]):
             place = places.get("environment", COMMAND_LINE)
             folder = self.root / "presets" / selection.model / "environment"
             known = ", ".join(sorted(path.stem for path in folder.glob("*.yml"))) or "none"
             message = f"no {files['environment']}"
             yield Problem("preset-missing", place, "launch.environment", message, f"environments: {known}")
+
+    def unknown_model(self, model: str, place: Location) -> Problem | None:
+        """Return the problem of a model without presets, which lists those that have them; nothing for a known one."""
+        file = f"presets/{model}/model.yml"
+        if is_file(self.root / file):
+            return None
+        known = ", ".join(self.models()) or "none"
+        return Problem("preset-missing", place, "launch.model", f"no {file}", f"models: {known}")
+
+    def _missing_topology(self, selection: Selection, places: dict[str, Location], file: str) -> Problem:
+        """Return the problem of a topology file that does not exist: the context's where these chips have others."""
+        found = self.topologies(selection.model)
+        contexts = ", ".join(context for chips, context in found if chips == selection.chips)
+        if contexts:
+            key, hint = "context", f"contexts of {counted(selection.chips, 'chip')}: {contexts}"
+        else:
+            known = ", ".join(f"{chips} {context}" for chips, context in found) or "none"
+            key, hint = "chips", f"chips and contexts: {known}"
+        return Problem("preset-missing", places.get(key, COMMAND_LINE), f"launch.{key}", f"no {file}", hint)
 
     def preset(self, name: str, file: str, problems: list[Problem]) -> Layer:
         """Return a preset layer; what is wrong in its file is appended to `problems` each time it is asked for."""
@@ -199,10 +210,21 @@ class Repository:
         return self._layer("dataset", self.label(path), problems, self._anywhere, _flat)
 
     def _inside(self, file: str, problems: list[Problem]) -> Node:
-        return read_inside(self.root, file, problems)
+        return self._linked(file, problems) or read_inside(self.root, file, problems)
 
     def _anywhere(self, file: str, problems: list[Problem]) -> Node:
-        return read_file(self.root / file, file, problems)
+        return self._linked(file, problems) or read_file(self.root / file, file, problems)
+
+    def _linked(self, file: str, problems: list[Problem]) -> Node | None:
+        """Return an empty mapping, and a problem, for a file of the repository that is a link or lies behind one."""
+        path = self.root / file
+        if not path.is_relative_to(self.root) or not self.contains(path):
+            return None
+        steps = takewhile(lambda step: step != self.root, (path, *path.parents))
+        if not any(step.is_symlink() for step in steps):
+            return None
+        problems.append(Problem("file-unreadable", Location(file), "", _LINK))
+        return empty(file)
 
     def _layer(self, name: str, file: str, problems: list[Problem], read: Any, build: Any) -> Layer:
         key = (name, file)
@@ -221,7 +243,7 @@ class Repository:
         folder = self.root / "experiments"
         for entry in self._entries(folder, strays) if exists(folder) else ():
             if entry.is_symlink():
-                strays.append(self._stray(entry, _LINK))
+                strays.append(self._stray(entry, f"it {_LINK}"))
                 continue
             if not os.path.isdir(entry):  # noqa: PTH112  Path.is_dir raises for what may not be looked at
                 if entry.name != "README.md":
@@ -233,7 +255,7 @@ class Repository:
                 continue
             for path in self._entries(entry, strays):
                 if path.is_symlink():
-                    strays.append(self._stray(path, _LINK))
+                    strays.append(self._stray(path, f"it {_LINK}"))
                 elif path.suffix == ".yml" and re.fullmatch(NAME, path.name) and is_file(path):
                     paths.append(path)
                 elif path.suffix == ".yaml":

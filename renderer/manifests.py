@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from renderer.manifest_yaml import load
 from renderer.names import QUEUE_LABEL
 from renderer.outputs import config_map_data, mounted
 from renderer.scalars import quote
-from renderer.yaml_io import load
 
 HOLD_QUEUE = "renderer-hold"
 """A LocalQueue that does not exist: with Kueue, a JobSet that waits for it stays suspended, also where a queue named

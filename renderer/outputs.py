@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from renderer import names
 from renderer.jobset import Names, jobset_yml, pod_scripts, watcher_yml
 from renderer.layers import RENDERED, rendered_folder
+from renderer.manifest_yaml import load
 from renderer.run_file import derive_json, run_yml
 from renderer.run_spec import Run
 from renderer.run_text import CONTENT_DIGEST, value
-from renderer.yaml_io import load
 
 RUN_FILES = ("derive.json", "jobset.yml", "run.yml", "watcher.yml")
 REQUIRED = ("derive.json", "jobset.yml", "run.yml")

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, NoReturn
 
 from renderer.layers import ENVIRONMENTS, Repository, rendered_folder
 from renderer.location import Location
+from renderer.manifest_yaml import load
 from renderer.outputs import DAMAGED, POD_SCRIPTS, REQUIRED, RUN_FILES, digest_of_pod, without_derived
 from renderer.problem import refuse
-from renderer.yaml_io import MAX_DEPTH, load
+from renderer.yaml_io import MAX_DEPTH
 
 
 def damaged(file: str, error: BaseException) -> NoReturn:

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from renderer import exchange, names
+from renderer.committed import experiment_path, units_of
 from renderer.freeze import Frozen
+from renderer.git import Git
 from renderer.integrity import scripts_of, wrong_scripts
 from renderer.layers import RENDERED
 from renderer.location import Location
@@ -83,13 +85,33 @@ def plan(root: Path, files: Mapping[str, bytes], folders: Sequence[str] | None =
     """
     write = {path: data for path, data in files.items() if not _same(root / path, data)}
     inside = [path for folder in ([FOLDER] if folders is None else folders) for path in existing(root, folder)]
-    delete = [path for path in inside if path not in files and _RUN_FILE.fullmatch(path)]
-    if folders is None or _pods(root, {}, {*write, *delete}) - _pods(root, files, set()):
-        present = list(existing(root))  # only now: a large tree takes longer to walk than one run to render
-        used = _pods(root, files, set(present) - set(delete))
-        pods = [(path, match[1]) for path in present if (match := _POD_FILE.fullmatch(path))]
-        delete += [path for path, pod in pods if path not in files and pod not in used]
+    delete = _runs_left(root, files, inside)
+    if folders is None:
+        delete += _scripts_left(root, files, delete, inside)
+    elif _pods(root, {}, {*write, *delete}) - _pods(root, files, set()):
+        # Only now: a large tree takes longer to walk than one run to render.
+        delete += _scripts_left(root, files, delete, list(existing(root)))
     return Changes(write, tuple(sorted(delete)))
+
+
+def _runs_left(root: Path, files: Mapping[str, bytes], present: Iterable[str]) -> list[str]:
+    """Return the files of runs among `present` that no experiment renders, be it one that is not checked out."""
+    found = [path for path in present if path not in files and _RUN_FILE.fullmatch(path)]
+    absent = Git(root).left_out("experiments") if found else {}
+    return [path for path in found if not absent.keys() & map(experiment_path, units_of([path]))]
+
+
+def _scripts_left(root: Path, files: Mapping[str, bytes], gone: Iterable[str], present: Sequence[str]) -> list[str]:
+    """Return the pod scripts among `present` that no run needs once `gone` is deleted, be it one not checked out."""
+    scripts = [(path, match[1]) for path in present if (match := _POD_FILE.fullmatch(path)) and path not in files]
+    if not scripts:
+        return []
+    known = {match[1] for path in files if (match := _POD_FILE.fullmatch(path))}
+    used = _pods(root, files, set(present) - set(gone))
+    git = Git(root)
+    jobsets = [blob for path, blob in git.left_out(FOLDER).items() if path.endswith("/jobset.yml")]
+    used |= {match.decode() for data in git.blobs(jobsets).values() for match in POD_DIGEST.findall(data)}
+    return [path for path, pod in scripts if pod in known or pod not in used]
 
 
 def _same(path: Path, data: bytes) -> bool:
@@ -134,18 +156,24 @@ def inspect(
                 )
             else:
                 yield _problem("rendered-stale", path, "is stale: its layers, the template or the renderer changed")
-    for path in (path for folder in ([FOLDER] if folders is None else folders) for path in existing(root, folder)):
-        if path in files or (target and _POD_FILE.fullmatch(path) and target.has(path)):
+    inside = [path for folder in ([FOLDER] if folders is None else folders) for path in existing(root, folder)]
+    runs = _runs_left(root, files, inside)
+    left = {*runs, *_scripts_left(root, files, runs, inside)}
+    yield from _surplus(files, inside, left, target)
+
+
+def _surplus(
+    files: Mapping[str, bytes], present: Iterable[str], left: Collection[str], target: Target | None
+) -> Iterator[Problem]:
+    """Yield a problem per file of `present` that nothing needs: the renderer's in `left`, and what is not its own."""
+    for path in present:
+        if path in files:
             continue
-        if owned(path):
+        if not owned(path):
+            message = "is not the renderer's: nothing else belongs under rendered/; delete it"
+            yield Problem("rendered-unknown", Location(path), "", message)
+        elif path in left and not (target and _POD_FILE.fullmatch(path) and target.has(path)):
             yield _problem("rendered-orphan", path, "is orphaned: no experiment renders it")
-        else:
-            yield Problem(
-                "rendered-unknown",
-                Location(path),
-                "",
-                "is not the renderer's: nothing else belongs under rendered/; delete it",
-            )
 
 
 def _damaged_scripts(files: Mapping[str, bytes]) -> Iterator[Problem]:

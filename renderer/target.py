@@ -12,6 +12,7 @@ from renderer.committed import Tree, experiment_path, folders, unit_of
 from renderer.git import FOLDERS, Base, Git
 from renderer.layers import Repository
 from renderer.outputs import RUN_FILES
+from renderer.run_text import EXPERIMENT, EXPERIMENT_DIGEST, value
 
 Files = Mapping[str, bytes]
 """A run's files by name."""
@@ -68,15 +69,30 @@ class Target:
         found = {name: self._disk(f"{folder}/{name}") for name in RUN_FILES}
         return {name: data for name, data in found.items() if data is not None}
 
-    @cached_property
-    def moved(self) -> tuple[str, ...]:
-        """The rendered folders whose experiments this branch no longer has."""
-        paths = dict.fromkeys(path for side in self._sides for path in side.tree if path.endswith("/jobset.yml"))
-        return tuple(path.removesuffix("/jobset.yml") for path in paths if self._is_left(path))
+    def left(self, siblings: str, experiment: str, own: str) -> Iterator[str]:
+        """Yield the folders below `siblings` with a run that an experiment may have left behind.
 
-    def _is_left(self, path: str) -> bool:
+        `experiment` and `own` are what its jobset.yml says: the label of its name, and the digest of its own data.
+        """
+        for folder in self._left.get((experiment, own), {}):
+            if folder.startswith(siblings):
+                yield folder
+
+    @cached_property
+    def _left(self) -> Mapping[tuple[str, str], dict[str, None]]:
+        """The rendered folders of experiments whose files are other here or gone, by what their jobset.yml says."""
+        found: dict[tuple[str, str], dict[str, None]] = {}
+        for side in self._sides:
+            paths = [path for path in side.tree if path.endswith("/jobset.yml") and self._is_left(side, path)]
+            for path, jobset in zip(paths, self._all_at(side, paths), strict=True):
+                key = value(EXPERIMENT, jobset), value(EXPERIMENT_DIGEST, jobset)
+                found.setdefault(key, {})[path.removesuffix("/jobset.yml")] = None
+        return found
+
+    def _is_left(self, side: Side, path: str) -> bool:
         unit = unit_of(path)
-        return unit is not None and not (self._root / experiment_path(unit)).is_file()
+        experiment = experiment_path(unit) if unit else ""
+        return experiment in side.tree and self._blob(experiment) != side.tree[experiment]
 
     def has(self, path: str) -> bool:
         """Return whether the target branch has a file of this path."""
@@ -92,10 +108,16 @@ class Target:
         return {f"{folder}/{path.name}": path.read_bytes() for path in present if path.is_file()}
 
     def _at(self, side: Side, path: str) -> bytes:
-        if path in side.differing:
-            return side.differing[path]
-        blob = side.tree[path]
-        return (self._disk(path) or b"") if self._blob(path) == blob else self._git.blobs([blob])[blob]
+        return next(self._all_at(side, [path]))
+
+    def _all_at(self, side: Side, paths: Iterable[str]) -> Iterator[bytes]:
+        """Yield the bytes of files as a side has them, what must come from git in one call."""
+        paths = list(paths)
+        missing = [path for path in paths if path not in side.differing and self._blob(path) != side.tree[path]]
+        blobs = self._git.blobs(side.tree[path] for path in missing)
+        for path in paths:
+            data = side.differing.get(path, blobs.get(side.tree[path]))
+            yield (self._disk(path) or b"") if data is None else data
 
     def _read(self, path: str) -> bytes | None:
         file = self._root / path

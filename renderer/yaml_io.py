@@ -1,4 +1,4 @@
-"""The only YAML reader: strict, one reading for everyone, every value with its place.
+"""The only reader of YAML that people write: strict, one reading for everyone, every value with its place.
 
 It stands on libyaml's events (through ruamel.yaml.clib): they carry what the refusals need (tags, anchors, quoting,
 places) and are ten times as fast as building ruamel.yaml's round-trip objects.
@@ -16,12 +16,10 @@ from _ruamel_yaml import CParser
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import (
     AliasEvent,
-    DocumentStartEvent,
     MappingEndEvent,
     MappingStartEvent,
     ScalarEvent,
     SequenceEndEvent,
-    SequenceStartEvent,
     StreamEndEvent,
 )
 
@@ -74,18 +72,17 @@ def empty(file: str) -> Node:
 
 def read_file(path: Path, name: str, problems: list[Problem]) -> Node:
     """Return the mapping in the file at `path`, called `name` in messages; append what is wrong to `problems`."""
+    data, wrong = b"", ""
     try:
-        if not path.is_file():
-            what = "is a folder" if path.is_dir() else "is not a regular file" if path.exists() else "does not exist"
-            problems.append(Problem("file-unreadable", Location(name), "", what))
-            return empty(name)
-        if path.stat().st_size > MAX_BYTES:
-            problems.append(Problem("file-size", Location(name), "", f"is larger than {MAX_BYTES} bytes"))
-            return empty(name)
-        data = path.read_bytes()
+        if path.is_file():
+            with path.open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+        else:
+            wrong = "is a folder" if path.is_dir() else "is not a regular file" if path.exists() else "does not exist"
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        problems.append(Problem("file-unreadable", Location(name), "", f"cannot be read: {reason}"))
+        wrong = f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
+    if wrong:
+        problems.append(Problem("file-unreadable", Location(name), "", wrong))
         return empty(name)
     return read(data, name, problems)
 
@@ -95,6 +92,9 @@ def read(data: bytes, name: str, problems: list[Problem]) -> Node:
 
     CRLF and a byte order mark are accepted and leave no trace.
     """
+    if len(data) > MAX_BYTES:
+        problems.append(Problem("file-size", Location(name), "", f"is larger than {MAX_BYTES} bytes"))
+        return empty(name)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -104,8 +104,7 @@ def read(data: bytes, name: str, problems: list[Problem]) -> Node:
         return empty(name)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    raw = _RAW.search(text)
-    if raw:
+    if raw := _RAW.search(text):
         problems.append(_raw_character(text, raw, name))
         return empty(name)
     return _Reader(text, name, problems).document()
@@ -118,46 +117,8 @@ def plain(node: Node) -> Value:
     return node.value  # type: ignore[no-any-return]
 
 
-def load(text: str) -> Any:
-    """Return the data of a manifest that the renderer wrote: every string in it is quoted, so nothing is ambiguous.
-
-    Raises ValueError if it is not one YAML document.
-    """
-    try:
-        parser = CParser(text)
-        parser.get_event()
-        if not isinstance(parser.get_event(), DocumentStartEvent):
-            return None
-        value = _plain_value(parser, parser.get_event(), 0)
-        parser.get_event()
-        if not isinstance(parser.get_event(), StreamEndEvent):
-            raise ValueError("holds more than one document")
-    except YAMLError as error:
-        raise ValueError(_words(error)) from error
-    return value
-
-
-def _plain_value(parser: CParser, event: Any, depth: int) -> Any:
-    if depth > MAX_DEPTH:
-        raise ValueError(f"is nested more than {MAX_DEPTH} levels deep")
-    kind = type(event)
-    if kind is ScalarEvent:
-        return event.value if event.style else meaning(event.value)
-    get = parser.get_event
-    if kind is MappingStartEvent:
-        mapping = {}
-        while type(key := get()) is not MappingEndEvent:
-            mapping[_plain_value(parser, key, depth + 1)] = _plain_value(parser, get(), depth + 1)
-        return mapping
-    if kind is SequenceStartEvent:
-        items = []
-        while type(item := get()) is not SequenceEndEvent:
-            items.append(_plain_value(parser, item, depth + 1))
-        return items
-    raise ValueError("holds an alias")
-
-
-def _words(error: YAMLError) -> str:
+def words(error: YAMLError) -> str:
+    """Return what a parser says of a text that it cannot read."""
     problem = getattr(error, "problem", None) or str(error).splitlines()[0]
     context = getattr(error, "context", None)
     return f"{context}, {problem}" if context else str(problem)
@@ -193,7 +154,7 @@ class _Reader:
         except MarkedYAMLError as error:
             self._syntax(error)
         except YAMLError as error:
-            self.problems.append(Problem("yaml-syntax", Location(self.name), "", _words(error)))
+            self.problems.append(Problem("yaml-syntax", Location(self.name), "", words(error)))
         except _Stop:
             pass
         return empty(self.name)
@@ -213,12 +174,9 @@ class _Reader:
             self._problem("yaml-documents", after, "", "a second document: write one file for each")
         elif "\t" in self.text:
             self._tabs()
-        if root.value is None:
-            return empty(self.name)
-        if not isinstance(root.value, dict):
+        if root.value is not None and not isinstance(root.value, dict):
             self._problem("yaml-mapping", event, "", "the file must be a mapping of keys, not a list or a single value")
-            return empty(self.name)
-        return root
+        return root if isinstance(root.value, dict) else empty(self.name)
 
     def _node(self, event: Any, path: str, depth: int) -> Node:
         if depth > MAX_DEPTH:
@@ -239,12 +197,8 @@ class _Reader:
         for index, item in enumerate(self._until(SequenceEndEvent)):
             child = self._node(item, f"{path}[{index}]", depth + 1)
             if child.value is REMOVED:
-                self._problem(
-                    "yaml-tag",
-                    item,
-                    f"{path}[{index}]",
-                    "!remove takes a key out of a mapping, not an item out of a list",
-                )
+                message = "!remove takes a key out of a mapping, not an item out of a list"
+                self._problem("yaml-tag", item, f"{path}[{index}]", message)
             items.append(plain(child))
         return Node(items, self._place(event))
 
@@ -260,15 +214,9 @@ class _Reader:
             child = self._node(self.parser.get_event(), child_path, depth + 1)
             child.key_at = self._place(key_event)
             if key in entries:
-                first = entries[key].key_at.line
-                self._problem(
-                    "yaml-duplicate-key",
-                    key_event,
-                    child_path,
-                    f"written twice, first on line {first}: keep one",
-                )
-                continue
-            entries[key] = child
+                message = f"written twice, first on line {entries[key].key_at.line}: keep one"
+                self._problem("yaml-duplicate-key", key_event, child_path, message)
+            entries.setdefault(key, child)
         return Node(entries, self._place(event))
 
     def _key(self, event: Any, path: str, depth: int) -> str:
@@ -280,19 +228,11 @@ class _Reader:
             self._problem("yaml-key", event, path, "a key must be plain text, without anchor or tag")
         text: str = event.value
         if text == "<<":  # quoted too: yq merges it all the same
-            self._problem(
-                "yaml-merge-key",
-                event,
-                path,
-                "merge key <<: the layers are merged, so write the keys themselves",
-            )
+            message = "merge key <<: the layers are merged, so write the keys themselves"
+            self._problem("yaml-merge-key", event, path, message)
         elif not event.style and not is_text(text):
-            self._problem(
-                "yaml-key",
-                event,
-                path,
-                f"the key {text or '(empty)'} is not text to every reader: write {quote(text)}",
-            )
+            message = f"the key {text or '(empty)'} is not text to every reader: write {quote(text)}"
+            self._problem("yaml-key", event, path, message)
         return text
 
     def _scalar(self, event: Any, path: str) -> Node:
@@ -306,8 +246,7 @@ class _Reader:
             return Node(REMOVED, place)
         if tag:
             self._tag(event, path)
-            return Node(text, place)
-        if style:
+        if tag or style:
             return Node(text, place)
         try:
             return Node(meaning(text), place, None, text)
@@ -349,7 +288,7 @@ class _Reader:
             place = Location(self.name, place.line, line.index("\t") + 1)
             self.problems.append(Problem("yaml-tab", place, "", "tab character: write spaces"))
         else:
-            self.problems.append(Problem("yaml-syntax", place, "", _words(error)))
+            self.problems.append(Problem("yaml-syntax", place, "", words(error)))
 
     def _place(self, event: Any) -> Location:
         mark = event.start_mark

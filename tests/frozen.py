@@ -8,7 +8,7 @@ from repository import Repo
 RUN = "rendered/test/qwen3-0.6b/run"
 PRESET = "presets/qwen3-0.6b/model.yml"
 EXPERIMENT = "experiments/qwen3-0.6b/run.yml"
-FROZEN = "1 frozen: on main, and their content did not change"
+FROZEN = "1 frozen: on main, and its content did not change"
 UP_TO_DATE = "1 experiment is rendered and up to date"
 
 

@@ -18,6 +18,13 @@ def test_presets_do_not_reach_a_launched_run(repo: Repo) -> None:
     assert tree(repo.content.root) == before
 
 
+def test_validate_counts_what_it_does_not_judge(repo: Repo) -> None:
+    launched(repo)
+    edit_preset(repo)
+    said = "1 run frozen: judged again when its content changes\n0 errors, 0 warnings ("
+    assert repo.content.run("validate").out.startswith(said)
+
+
 @pytest.mark.parametrize(
     ("path", "text"),
     [

@@ -20,17 +20,17 @@ def clone(repo: Repo, folder: Path, *options: str) -> Repo:
 @pytest.mark.parametrize(
     ("options", "prepare", "said"),
     [
-        ((), lambda _: None, "1 frozen: on origin/main, and their content did not change"),
-        (("--depth=1",), lambda _: None, "1 frozen: on origin/main, and their content did not change"),
+        ((), lambda _: None, "1 frozen: on origin/main, and its content did not change"),
+        (("--depth=1",), lambda _: None, "1 frozen: on origin/main, and its content did not change"),
         (
             (),
             lambda r: r.git("checkout", "--quiet", "--detach"),
-            "1 frozen: on origin/main, and their content did not change",
+            "1 frozen: on origin/main, and its content did not change",
         ),
         (
             (),
             lambda r: r.git("remote", "remove", "origin"),
-            "1 frozen as they are on disk: the target branch is not known (origin has no default branch here; "
+            "1 frozen as it is on disk: the target branch is not known (origin has no default branch here; "
             "name the target with --base)",
         ),
     ],
@@ -51,7 +51,7 @@ def test_the_pull_requests_target_in_ci(repo: Repo, tmp_path: Path, monkeypatch:
     launched(repo)
     cloned = clone(repo, tmp_path / "clone")
     monkeypatch.setenv("GITHUB_BASE_REF", "main")
-    assert cloned.content.run("render", "--check").err == "1 frozen: on origin/main, and their content did not change\n"
+    assert cloned.content.run("render", "--check").err == "1 frozen: on origin/main, and its content did not change\n"
     monkeypatch.setenv("GITHUB_BASE_REF", "release")
     assert tuple(cloned.content.run("render", "--check")) == (
         1,
@@ -78,7 +78,7 @@ def test_without_git_the_disk_stands_for_the_target(repo: Repo) -> None:
     launched(repo)
     edit_preset(repo)
     (repo.content.root / ".git").rename(repo.content.root.parent / "git")
-    said = "1 frozen as they are on disk: the target branch is not known (this is not a git repository)"
+    said = "1 frozen as it is on disk: the target branch is not known (this is not a git repository)"
     assert repo.content.run("render", "--check").err == f"{said}\n"
     repo.content.edit(f"{RUN}/run.yml", "\nsteps: ", "\nsteps: 9")
     edited = f"{RUN}/run.yml: was edited by hand; run renderer render"

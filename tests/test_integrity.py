@@ -78,3 +78,30 @@ def test_resealed_files_are_refused_alike(rendered: Content, file: str, old: str
     refused = applied(rendered, run(rendered))  # by the first reason alone
     assert refused
     assert judged(rendered).startswith(refused)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("launch: [\n", "2:1: while parsing a flow node, did not find expected node content"),
+        ("launch: {model: ling3-flash, chips: 64, context: 8k}\n", "1:1: missing: prod or test."),
+        (
+            "launch: {model: ling3-flash, chips: 64, context: 8k, environment: staging}\n",
+            '1:67: "staging" is not prod or test',
+        ),
+    ],
+)
+def test_an_experiment_that_does_not_say_where_it_is_rendered_is_told_why(
+    text: str, said: str, rendered: Content
+) -> None:
+    rendered.write("experiments/ling3-flash/run.yml", text)
+    assert judged(rendered) == f"experiments/ling3-flash/run.yml:{said}"
+
+
+def test_scripts_that_many_runs_share_are_judged_by_their_bytes(rendered: Content) -> None:
+    script = next((rendered.root / POD_SCRIPTS).glob("*/bootstrap.sh"))
+    whole = script.read_bytes()
+    script.write_bytes(whole + b"#")
+    assert "holds other files than were rendered: their digest is" in judged(rendered)
+    script.write_bytes(whole)
+    assert judged(rendered) == ""

@@ -93,13 +93,17 @@ def test_models_and_topologies_of_the_shipped_presets(content: Content) -> None:
         ),
         (
             {"context": "32k"},
-            "3:12: launch.chips: no presets/ling3-flash/topology/64chips/32k.yml\n    chips and "
-            "contexts: 64 8k, 256 8k, 512 8k, 1024 8k, 2048 8k",
+            "4:14: launch.context: no presets/ling3-flash/topology/64chips/32k.yml\n    contexts of 64 chips: 8k",
         ),
         (
             {"context": "x" * 300},
-            f"3:12: launch.chips: no presets/ling3-flash/topology/64chips/{'x' * 300}.yml\n    chips "
-            f"and contexts: 64 8k, 256 8k, 512 8k, 1024 8k, 2048 8k",
+            f"4:14: launch.context: no presets/ling3-flash/topology/64chips/{'x' * 300}.yml\n    contexts of "
+            "64 chips: 8k",
+        ),
+        (
+            {"chips": 128, "context": "32k"},
+            "3:12: launch.chips: no presets/ling3-flash/topology/128chips/32k.yml\n    chips and "
+            "contexts: 64 8k, 256 8k, 512 8k, 1024 8k, 2048 8k",
         ),
     ],
 )
@@ -107,6 +111,24 @@ def test_missing_preset_lists_those_that_exist(launch: dict[str, object], proble
     path = content.experiment(model="ling4") if "model" in launch else content.experiment(launch=launch)
     model = launch.get("model", "ling3-flash")
     assert content.problems(path) == [f"experiments/{model}/run.yml:{problem}"]
+
+
+def test_an_unknown_model_is_told_before_the_selectors_that_are_missing(content: Content) -> None:
+    path = content.experiment(model="ling4", launch={"chips": None, "context": None})
+    assert content.problems(path) == [
+        "experiments/ling4/run.yml:2:12: launch.model: no presets/ling4/model.yml\n    models: deepseek3-671b, "
+        "ling3-flash, llama3.1-70b, qwen3-0.6b",
+        "experiments/ling4/run.yml:1:1: launch.chips: missing: TPU chips of the slice: a folder of the model's "
+        "topology/.",
+        "experiments/ling4/run.yml:1:1: launch.context: missing: Context length, such as 8k: a file in the topology's "
+        "folder.",
+    ]
+    path = content.experiment(launch={"model": "../x", "context": None})
+    assert content.problems(path) == [
+        'experiments/ling3-flash/run.yml:2:12: launch.model: "../x" is not a name: letters, digits, - _ .',
+        "experiments/ling3-flash/run.yml:1:1: launch.context: missing: Context length, such as 8k: a file in the "
+        "topology's folder.",
+    ]
 
 
 def test_missing_environment_is_named(content: Content) -> None:
@@ -161,13 +183,24 @@ def test_presets_that_are_linked_from_outside_are_refused(content: Content, tmp_
     assert not (content.root / "rendered").exists()
 
 
-def test_a_preset_may_be_a_link_inside(content: Content) -> None:
-    path = content.experiment()
-    before = content.render(path).files
-    model = content.root / "presets/ling3-flash/model.yml"
-    model.rename(model.with_name("real.yml"))
-    model.symlink_to("real.yml")
-    assert content.render(path).files == before
+LINKED = "is a symbolic link, of which git keeps only where it leads"
+
+
+@pytest.mark.parametrize(
+    ("link", "refused"),
+    [
+        ("presets/ling3-flash/model.yml", "presets/ling3-flash/model.yml"),
+        ("presets/ling3-flash/environment", "presets/ling3-flash/environment/test.yml"),
+        ("datasets/align_smoke.yml", "datasets/align_smoke.yml"),
+        ("datasets", "datasets/align_smoke.yml"),
+    ],
+)
+def test_a_layer_that_is_a_link_or_lies_behind_one_is_refused(link: str, refused: str, content: Content) -> None:
+    path = content.root / link
+    path.rename(path.with_name("real"))
+    path.symlink_to("real")
+    problems = content.problems(content.experiment(deploy={"DATASETS_YAML": "align_smoke"}))
+    assert problems[0] == f"{refused}: {LINKED}"
 
 
 def test_a_dataset_that_is_linked_from_outside_is_refused(content: Content, tmp_path: Path) -> None:

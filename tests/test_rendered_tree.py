@@ -264,6 +264,22 @@ def test_old_pod_scripts_stay_while_a_run_needs_them(content: Content) -> None:
     assert sorted(path.name for path in (content.root / POD).iterdir()) == [current]
 
 
+def test_a_file_beside_pod_scripts_that_are_used_is_deleted(content: Content) -> None:
+    content.experiment()
+    before = rendered(content)
+    pod = next(path.rpartition("/")[0] for path in before if path.startswith(POD))
+    content.write(f"{pod}/notes.txt", "x")
+    assert checked(content) == (
+        1,
+        [
+            f"{pod}/notes.txt: is orphaned: no experiment renders it; run renderer render",
+            "1 file is not what renderer render writes",
+        ],
+    )
+    assert content.run("render").out.splitlines()[-1] == "0 files written, 1 deleted"
+    assert tree(content.root) == before
+
+
 @pytest.mark.parametrize(
     ("path", "own"),
     [

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from renderer.committed import Reader, Tree, Unit, unit_of, wanted
 from renderer.git import Base
+from renderer.layers import ENVIRONMENTS
 from renderer.location import Location
 from renderer.plan import LAUNCHES, Action, Effect, asked
 from renderer.policy import Policy, apply, exceeded
@@ -18,7 +19,7 @@ from renderer.report.explain import Explanation, explained
 from renderer.report.grouping import MAX_SITES
 from renderer.report.reading import Reading
 from renderer.report.sizing import Sizing
-from renderer.report.sources import Sources, experiments, layers
+from renderer.report.sources import experiments, layers
 from renderer.report.trees import Log, Trees
 from renderer.report.values import masked, shown
 
@@ -28,18 +29,16 @@ _RESULT = re.compile(r"results/([^/]+)/([^/]+)/[^/]+\.json")
 def build(git: Log, reading: Reading, base: Base) -> Report:
     """Return the report on a plan."""
     touched = {unit for unit in (unit_of(action.state.file) for action in reading.actions) if unit}
-    edited = impact.layer_files(reading.trees.changed)
-    frozen = [unit for unit in experiments(reading.trees.merged) if unit not in reading.units] if edited else []
-    with layers(git, reading.trees.head, {*touched, *frozen}) as sources:
+    with layers(git, reading.trees.head, touched) as sources:
         sizing = Sizing(sources.configurator.schemas, _results(git, reading.trees.merged, touched))
         explanation = Explanation(reading, sources)
         rows = []
         for action in reading.actions:
-            rows.append(sizing.row(action, reading.merged.files(action.state)))
+            rows.append(sizing.row(action, reading.runs.get(action.state.file)))
             explanation.add(action)
-        effects, values = _impact(git, reading, sources, edited, frozen)
         notes = _notes([*sources.problems, *sizing.problems, *explanation.problems], sources.policy)
         policy = sources.policy
+    effects, values = _impact(git, reading)
     _drift(git, reading, explanation)
     groups = (explanation.changed, explanation.set, explanation.drift)
     totals = _totals(reading, explanation)
@@ -56,12 +55,20 @@ def build(git: Log, reading: Reading, base: Base) -> Report:
         derived=tuple(sizing.arguments.derived()),
         notes=notes,
         impact=effects,
-        limits=tuple(exceeded(policy, **asked(reading.actions))),
+        limits=tuple(_exceeded(policy, reading.actions)),
         paused=masked("paused", policy.paused),
         pending=reading.pending,
         waivers=tuple(path for path in reading.trees.changed if path.startswith("tests/legacy/")),
         notices=(*reading.notices, *_conflicts(reading.trees)),
     )
+
+
+def _exceeded(policy: Policy, actions: Iterable[Action]) -> Iterator[str]:
+    """Yield what is above the policy's limits in each environment: each is applied on its own."""
+    actions = list(actions)
+    for environment in ENVIRONMENTS:
+        mine = [action for action in actions if action.environment == environment]
+        yield from (f"{sentence} in {environment}" for sentence in exceeded(policy, **asked(mine)))
 
 
 def _totals(reading: Reading, explanation: Explanation) -> Totals:
@@ -90,21 +97,26 @@ def _results(git: Log, tree: Tree, units: set[Unit]) -> dict[Unit, list[bytes]]:
     return {unit: [blobs[tree[path]] for path in found] for unit, found in paths.items()}
 
 
-def _impact(
-    git: Log, reading: Reading, sources: Sources, edited: list[str], frozen: list[Unit]
-) -> tuple[Impact | None, tuple[Value, ...]]:
-    """Return what edited layers would do to frozen runs, and the edits themselves."""
-    if not edited:
-        return None, ()
+def _impact(git: Log, reading: Reading) -> tuple[Impact | None, tuple[Value, ...]]:
+    """Return what edited layers would do to the frozen runs that the merge holds, and the edits themselves."""
     trees = reading.trees
-    sides = [side[path] for side in (trees.fork, trees.head) for path in edited if path in side]
-    blobs = git.blobs([*sides, *wanted(trees.merged, frozen)])
-    edits = {
-        path: list(impact.edits(path, blobs.get(trees.fork.get(path, "")), blobs.get(trees.head.get(path, ""))))
-        for path in edited
-    }
-    reader = Reader(trees.merged, blobs)
-    effects, groups = impact.impact(sources, reader, impact.frozen_runs(reader, frozen), edits)
+    files = impact.layer_files(trees.changed)
+    if not files:
+        return None, ()
+    units = list(experiments(trees.merged))
+    frozen = [unit for unit in units if unit not in reading.units]
+    with layers(git, trees.merged, units) as sources:
+        edited = impact.layers_of(sources, units, files)
+        if not edited:
+            return None, ()
+        sides = [side[path] for side in (trees.fork, trees.head) for path in edited if path in side]
+        blobs = git.blobs([*sides, *wanted(trees.merged, frozen)])
+        edits = {
+            path: list(impact.edits(path, blobs.get(trees.fork.get(path, "")), blobs.get(trees.head.get(path, ""))))
+            for path in edited
+        }
+        reader = Reader(trees.merged, blobs)
+        effects, groups = impact.impact(sources, reader, impact.frozen_runs(reader, frozen), edits)
     return effects, (*(_edit(edit) for found in edits.values() for edit in found), *groups.values())
 
 

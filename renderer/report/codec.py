@@ -26,27 +26,32 @@ class UnreadableError(ValueError):
 
 
 def encode(report: Report) -> str:
-    """Return the report as JSON of at most MAX_BYTES: the longest lists are cut, and what is left out is said."""
-    text = _dump(report)
+    """Return the report as JSON within the schema and MAX_BYTES: long lists are cut, and what is left out is said."""
     most = MAX_ITEMS
-    while len(text.encode()) > MAX_BYTES or most == MAX_ITEMS:
-        report = cut(report, most)
-        text = _dump(report)
+    text = _dump(cut(report, most))
+    while len(text) > MAX_BYTES and most:  # all of it is ASCII
         most //= 2
+        text = _dump(cut(report, most))
     return text
 
 
 def _dump(report: Report) -> str:
-    return json.dumps(_unicode(asdict(report)), indent=1, allow_nan=False) + "\n"
+    return json.dumps(_within(asdict(report)), indent=1, allow_nan=False) + "\n"
 
 
-def _unicode(value: Any) -> Any:
-    """Return the data with what is no character (a half of a surrogate pair, from the name of a file) written out."""
+def _within(value: Any) -> Any:
+    """Return the data within the schema's limits, of a long text the beginning.
+
+    What is no character (a half of a surrogate pair, from the name of a file) is written out.
+    """
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+        text = value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+        return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
     if isinstance(value, dict):
-        return {key: _unicode(item) for key, item in value.items()}
-    return [_unicode(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _within(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_within(item) for item in value[:MAX_ITEMS]]
+    return value if value is None or 0 <= value <= MAX_NUMBER else min(max(0, value), MAX_NUMBER)
 
 
 _CUT = ("rows", "deleted", "values", "derived", "notes", "limits", "pending", "waivers", "notices")
@@ -54,14 +59,19 @@ _CUT = ("rows", "deleted", "values", "derived", "notes", "limits", "pending", "w
 
 def cut(report: Report, most: int) -> Report:
     """Return the report with at most `most` items in each list, and with what that leaves out."""
-    shorter: dict[str, Any] = {}
-    left_out = list(report.left_out)
-    for name in _CUT:
-        items = getattr(report, name)
-        if len(items) > most:
-            shorter[name] = items[:most]
-            left_out.append(f"{len(items) - most} of {len(items)} {name}")
-    return replace(report, **shorter, left_out=tuple(left_out[-MAX_ITEMS:]))
+    lists = {name: getattr(report, name) for name in _CUT}
+    files = report.impact.files if report.impact else ()
+    left_out = [
+        f"{len(items) - most} of {len(items)} {name}"
+        for name, items in (*lists.items(), ("edited files", files))
+        if len(items) > most
+    ]
+    return replace(
+        report,
+        **{name: items[:most] for name, items in lists.items()},
+        impact=replace(report.impact, files=files[:most]) if report.impact else None,
+        left_out=(*report.left_out[: max(0, most - len(left_out))], *left_out),
+    )
 
 
 def decode(data: bytes) -> Report:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from renderer import outputs
 from renderer.committed import unit_of
 from renderer.configure import Configuration
-from renderer.derived import check as check_derived
 from renderer.layers import ExperimentFile
 from renderer.location import Location
 from renderer.outputs import DAMAGED
@@ -18,7 +17,6 @@ from renderer.report.grouping import Group, Groups
 from renderer.report.reading import Reading
 from renderer.report.sources import Sources
 from renderer.report.values import Difference, differences, masked, origin, own, shown
-from renderer.run_spec import specify
 from renderer.runs import Committed
 
 
@@ -50,8 +48,6 @@ class Explanation:
             return None
         examined = self._sources.examine(unit)
         self.problems += examined.problems
-        if examined.configuration and examined.sound:
-            self.problems += check_derived(examined.configuration, specify(examined.configuration))
         return examined.configuration
 
     def _new(self, run: Committed, configuration: Configuration) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from posixpath import normpath
 
 from renderer import compare
 from renderer.committed import Reader, Unit
@@ -23,7 +24,7 @@ from renderer.run_spec import Run
 from renderer.runs import Committed
 from renderer.yaml_io import Node, read
 
-_PRESET = re.compile(r"presets/([^/]+)/(?:model|topology/[^/]+/[^/]+|environment/[^/]+)\.yml")
+_LAYER = re.compile(r"(?:presets/[^/]+/(?:model|topology/[^/]+/[^/]+|environment/[^/]+)|datasets/.+)\.yml")
 _POD = re.compile(rb'name: "(pod-[0-9a-f]{12})"')
 
 
@@ -39,11 +40,21 @@ class Edit:
 
 def layer_files(changed: Iterable[str]) -> list[str]:
     """Return which of these paths may be layers below the experiment: presets, datasets, and datasets by path."""
-    return [path for path in changed if _PRESET.fullmatch(path) or (path.endswith(".yml") and not _elsewhere(path))]
+    return [path for path in changed if _LAYER.fullmatch(path) or (path.endswith(".yml") and not _elsewhere(path))]
 
 
 def _elsewhere(path: str) -> bool:
     return path.startswith(("experiments/", "rendered/", "results/", "tests/", ".github/", "presets/"))
+
+
+def layers_of(sources: Sources, units: Iterable[Unit], files: Iterable[str]) -> list[str]:
+    """Return which of `layer_files` are layers: of those outside presets/ and datasets/, what an experiment names."""
+    files = list(files)
+    if all(map(_LAYER.fullmatch, files)):
+        return files
+    found = filter(None, (sources.configure(unit, []) for unit in units))
+    named = set().union(*(_used(sources, configuration) for configuration in found))
+    return [path for path in files if _LAYER.fullmatch(path) or path in named]
 
 
 def edits(path: str, old: bytes | None, new: bytes | None) -> Iterator[Edit]:
@@ -134,7 +145,7 @@ def _used(sources: Sources, configuration: Configuration) -> set[str]:
     leaf = configuration.deploy.get("DATASETS_YAML")
     chosen = leaf.node.value if isinstance(leaf, Leaf) else None
     if isinstance(chosen, str):
-        used.add(chosen if "/" in chosen or chosen.endswith(".yml") else f"datasets/{chosen}.yml")
+        used.add(normpath(chosen) if "/" in chosen or chosen.endswith(".yml") else f"datasets/{chosen}.yml")
     return used
 
 

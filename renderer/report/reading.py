@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from renderer.committed import Reader, Unit, differing, folders, named, unit_of, wanted
+from renderer.committed import Reader, Unit, differing, folders, named, pod_scripts, wanted
 from renderer.git import Base
+from renderer.integrity import Intent, Wrong, wrong
 from renderer.layers import RENDERED
 from renderer.names import sealed
+from renderer.outputs import DAMAGED, parse
 from renderer.plan import Action, plan
+from renderer.rendered_run import damage
+from renderer.report.run_files import RunFiles, run_files
 from renderer.report.sources import experiments
 from renderer.report.trees import Log, Trees
 from renderer.runs import Committed, Ledger, Snapshot, assumed
@@ -21,13 +25,15 @@ _SHALLOW = "the target's history is not whole here (a shallow clone?): what was 
 class Reading:
     """The plan between two commits.
 
-    `old` holds the target's experiments by name; `known_by` says what "launched before" was taken from.
+    `old` holds the target's experiments by name, `runs` the data of the merge's sound runs by experiment file;
+    `known_by` says what "launched before" was taken from.
     """
 
     trees: Trees
     base: Reader
     merged: Reader
     old: Mapping[str, Committed]
+    runs: Mapping[str, RunFiles]
     actions: tuple[Action, ...]
     units: frozenset[Unit]
     unchanged: int
@@ -46,12 +52,13 @@ def read(git: Log, base: Base, head: str, ledger: Ledger | None = None, source: 
         units |= set(named(git, trees.merged, ledger.pending).values())
     blobs = git.blobs([*wanted(trees.base, units), *wanted(trees.merged, units)])
     before, after = Reader(trees.base, blobs), Reader(trees.merged, blobs)
-    old, new = before.snapshot(units), _judged(after, after.snapshot(units))
+    old, new = before.snapshot(units), after.snapshot(units)
+    new, data = _judged(new, after, pod_scripts(git, trees.merged) if new.runs else {})
     known_by, notices = f"the ledger {source}", trees.notices
     if ledger is None:
         standing = {run.name for run in old.runs if not run.stopped}
-        fresh = {unit for run in new.runs if run.name not in standing and (unit := unit_of(run.file))}
-        history = git.launched(base.commit, fresh)
+        others = [run for run in (*old.runs, *new.runs) if run.name and run.name not in standing]
+        history = git.launched(base.commit, others)
         ledger = assumed(old, history.names)
         known_by = f"the history of {base.name}"
         if not history.complete:
@@ -61,6 +68,7 @@ def read(git: Log, base: Base, head: str, ledger: Ledger | None = None, source: 
         base=before,
         merged=after,
         old=old.by_experiment(),
+        runs=data,
         actions=tuple(plan(old, new, ledger)),
         units=frozenset(units),
         unchanged=sum(unit not in units for unit in experiments(trees.merged)),
@@ -78,8 +86,27 @@ def _orphans(head: Snapshot, trees: Trees, units: Iterable[Unit]) -> list[str]:
     return [f"{folder} is rendered, but no experiment renders it: run renderer render" for folder in found]
 
 
-def _judged(reader: Reader, head: Snapshot) -> Snapshot:
-    """Return the runs of the merge, with a problem where files were edited by hand: apply would refuse these."""
-    problem = "its rendered files were edited by hand: run renderer render"
-    edited = {run.file for run in head.runs if run.name and not run.problem and not sealed(reader.files(run))}
-    return Snapshot(tuple(replace(run, problem=problem) if run.file in edited else run for run in head.runs))
+def _judged(head: Snapshot, reader: Reader, scripts: Mapping[str, bytes]) -> tuple[Snapshot, dict[str, RunFiles]]:
+    """Return the runs of the merge, with a problem where apply would refuse the files, and the others' data by file."""
+    runs, found = [], {}
+    for run in head.runs:
+        judged = _read(run, reader.files(run), scripts)
+        if isinstance(judged, RunFiles):
+            found[run.file] = judged
+        runs.append(run if isinstance(judged, RunFiles) else replace(run, problem=judged))
+    return Snapshot(tuple(runs)), found
+
+
+def _read(run: Committed, files: Mapping[str, bytes], scripts: Mapping[str, bytes]) -> RunFiles | str:
+    """Return the data of a run, or why its files cannot be launched."""
+    if not run.name or run.problem:
+        return run.problem
+    if not sealed(files):
+        return "its rendered files were edited by hand: run renderer render"
+    intent = Intent(run.name, run.attempt, run.environment, run.own)
+    try:
+        data = parse(files)
+        found = next(wrong(intent, run.folder, files, data, scripts), None)
+    except DAMAGED as error:
+        found = Wrong(f"{run.folder}/jobset.yml", damage(error))
+    return f"{found.file}: {found.message}" if found else run_files(data, files["jobset.yml"])

@@ -9,11 +9,10 @@ from typing import Any
 
 from pod.derivations import DerivationError, Override, Skipped, derive
 from renderer.accelerators import Slice, slice_of_labels
-from renderer.outputs import DAMAGED
+from renderer.outputs import DAMAGED, Parsed
 from renderer.report.data import Size
 from renderer.run_text import ACCELERATOR, TOPOLOGY, value
 from renderer.schema import Snapshot
-from renderer.yaml_io import load
 
 
 class MaxText:
@@ -49,13 +48,9 @@ class RunFiles:
         return known.defaults.get(key)
 
 
-def parse(files: Mapping[str, bytes]) -> RunFiles:
-    """Return a run's files as data. Raises one of DAMAGED if they are not a run's."""
-    maxtext, facts = load(files["run.yml"].decode()), json.loads(files["derive.json"])
-    if not isinstance(maxtext, dict) or not isinstance(facts, dict):
-        raise TypeError("run.yml and derive.json must be mappings")
-    jobset = files["jobset.yml"]
-    return RunFiles(maxtext, facts, slice_of_labels(value(ACCELERATOR, jobset), value(TOPOLOGY, jobset)))
+def run_files(data: Parsed, jobset: bytes) -> RunFiles:
+    """Return what a report needs of a run's parsed files; `jobset` is the text of jobset.yml."""
+    return RunFiles(data.run_data, data.derive, slice_of_labels(value(ACCELERATOR, jobset), value(TOPOLOGY, jobset)))
 
 
 def size(run: RunFiles, chips: int, known: MaxText, results: Iterable[bytes]) -> Size:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Any
 
 from pod.derivations import Override
 from renderer.committed import Unit, unit_of
 from renderer.extensions import Schemas
 from renderer.location import COMMAND_LINE, Location
-from renderer.outputs import DAMAGED
 from renderer.plan import LAUNCHES, Action
 from renderer.problem import Problem
 from renderer.report.data import Row, Size
 from renderer.report.grouping import Arguments
-from renderer.report.run_files import NO_OVERRIDES, MaxText, RunFiles, overrides, parse, size
+from renderer.report.run_files import NO_OVERRIDES, MaxText, RunFiles, overrides, size
 from renderer.report.values import masked, shown
 
 
@@ -27,18 +28,14 @@ class Sizing:
         self.arguments = Arguments()
         self.problems: list[Problem] = []
 
-    def row(self, action: Action, files: Mapping[str, bytes]) -> Row:
+    def row(self, action: Action, run: RunFiles | None) -> Row:
         """Return an action's row; of a run that is not launched it gives only the chips."""
-        found = self._size(action, files) if action.effect in LAUNCHES else None
+        found = self._size(action, run) if run and action.effect in LAUNCHES else None
         return _row(action, found or Size(action.state.chips))
 
-    def _size(self, action: Action, files: Mapping[str, bytes]) -> Size | None:
+    def _size(self, action: Action, run: RunFiles) -> Size | None:
         unit = unit_of(action.state.file)
-        try:
-            run = parse(files)
-            known = self._known(unit[0], run.version) if unit else None
-        except DAMAGED:
-            return None
+        known = self._known(unit[0], run.version) if unit else None
         if unit is None or known is None:
             return None
         self._add_arguments(action, run, known)
@@ -68,16 +65,19 @@ def _arguments(run: RunFiles, known: MaxText) -> Iterator[tuple[str, Override]]:
 
 def _row(action: Action, found: Size) -> Row:
     state = action.state
-    return Row(
+    row = Row(
         effect=action.effect,
         experiment=state.experiment,
         environment=action.environment,
         run=action.run,
         file=state.file,
         owner=state.owner,
-        reason=masked("reason", action.reason),
-        starts=masked("starts", action.starts),
-        condition=masked("condition", action.condition),
+        reason=action.reason,
+        starts=action.starts,
+        condition=action.condition,
         then=action.then,
         size=found,
     )
+    values = {field.name: getattr(row, field.name) for field in fields(row)}
+    texts: dict[str, Any] = {name: masked(name, value) for name, value in values.items() if type(value) is str}
+    return replace(row, **texts)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from renderer import checks, pipeline, policy
+from renderer import checks, derived, pipeline, policy
 from renderer.checks.launch import needed
-from renderer.committed import Tree, Unit, experiment_path, unit_of
+from renderer.committed import Tree, Unit, experiment_path, parsed, unit_of
 from renderer.configure import Configuration, Configurator
 from renderer.git import Git
 from renderer.layers import Repository
@@ -22,11 +22,12 @@ _NO_LAYERS = ("experiments/", "rendered/", "results/", "tests/", ".github/")
 
 @contextmanager
 def layers(git: Git, tree: Tree, units: Iterable[Unit]) -> Iterator[Sources]:
-    """Put the presets, the datasets and these experiments of a commit into a folder for the time of the block."""
+    """Put the presets and datasets of a commit into a folder for the time of the block; keep experiments `units`."""
     wanted = {path: blob for path, blob in tree.items() if path.endswith(".yml") and not path.startswith(_NO_LAYERS)}
-    wanted |= {path: tree[path] for path in map(experiment_path, units) if path in tree}
+    experiments = {path: tree[path] for path in map(experiment_path, units) if path in tree}
+    blobs = git.blobs(experiments.values())
     with git.checked_out(wanted) as folder:
-        yield Sources(folder)
+        yield Sources(folder, {path: blobs[blob] for path, blob in experiments.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +37,15 @@ class Examined:
     configuration: Configuration | None
     problems: tuple[Problem, ...]
 
-    @property
-    def sound(self) -> bool:
-        """Whether it renders."""
-        return self.configuration is not None and not errors(self.problems)
-
 
 class Sources:
-    """One commit's layers; what experiments share is read and merged once."""
+    """One commit's layers in a folder, and experiments by path; what these share is read and merged once."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, experiments: Mapping[str, bytes]) -> None:
         self.configurator = Configurator(Repository(root))
         self.problems: list[Problem] = []
         self.policy: Policy = policy.load(root, self.problems)
+        self._experiments = experiments
 
     @property
     def repository(self) -> Repository:
@@ -57,7 +54,13 @@ class Sources:
 
     def configure(self, unit: Unit, problems: list[Problem]) -> Configuration | None:
         """Return an experiment's merged values, nothing where its layers cannot be read."""
-        return pipeline.configure(self.configurator, self.repository.root / experiment_path(unit), problems)
+        path, found = experiment_path(unit), list[Problem]()
+        if path not in self._experiments:
+            return None
+        experiment = parsed(path, self._experiments[path], found)
+        configuration = None if errors(found) else self.configurator.configure(experiment, found)
+        problems += found
+        return None if errors(found) else configuration
 
     def examine(self, unit: Unit) -> Examined:
         """Return what level 1 says of an experiment."""
@@ -67,11 +70,12 @@ class Sources:
             problems += checks.check(configuration)
             problems += needed(configuration)
             problems += pipeline.fits(configuration)
-        examined = Examined(configuration, tuple(policy.apply(self.policy, dict.fromkeys(problems))))
-        if examined.configuration is None or not examined.sound:
-            return examined
-        found = policy.check(self.policy, examined.configuration, specify(examined.configuration))
-        return Examined(configuration, (*examined.problems, *policy.apply(self.policy, found)))
+        problems = policy.apply(self.policy, dict.fromkeys(problems))
+        if configuration and not errors(problems):
+            run = specify(configuration)
+            found = [*derived.check(configuration, run), *policy.check(self.policy, configuration, run)]
+            problems += policy.apply(self.policy, found)
+        return Examined(configuration, tuple(problems))
 
     def run(self, unit: Unit) -> tuple[Configuration, Run] | None:
         """Return an experiment's values and its run without judging them, nothing where they make no run."""

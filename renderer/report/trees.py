@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import batched
 
-from renderer.committed import Reader, Tree, Unit, experiment_path, folders, unit_of, wanted
-from renderer.git import FOLDERS, Git
+from renderer.committed import Reader, Tree, Unit, unit_of, units_of, wanted
+from renderer.git import Git
+from renderer.layers import ENVIRONMENTS, rendered_folder
+from renderer.names import without_attempt
+from renderer.run_text import NAME, value
+from renderer.runs import Committed
 
-MAX_PATHS = 500
-"""More paths than these are not given to git one by one."""
-
+_AT_ONCE = 2_000
+"""So many files of a long history are held in memory at once."""
 
 _NO_FORK = "git cannot tell where the branch left the target: the two are compared as they are"
 
@@ -59,7 +63,7 @@ def merge(base: Tree, fork: Tree, head: Tree) -> tuple[Tree, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The object names of the runs that a branch ever held; `complete` unless the clone is shallow."""
+    """The object names of runs that a branch ever held; `complete` unless the clone is shallow."""
 
     names: frozenset[str] = frozenset()
     complete: bool = True
@@ -77,41 +81,60 @@ class Log(Git):
         merged, both = merge(old, left, new)
         return Trees(base, head, old, left, new, merged, both, notices)
 
-    def launched(self, base: str, units: Collection[Unit]) -> History:
-        """Return the runs that the target ever held of these experiments while they were not stopped.
+    def launched(self, base: str, runs: Collection[Committed]) -> History:
+        """Return which of these runs, and of their other attempts, the target ever held while they were not stopped.
 
+        A run goes by its name, whatever file it came from: an experiment may be renamed, or be removed and come back.
         Only what the target itself went through counts: its first parents.
         """
-        if not units:
+        names = {run.whole_name for run in runs}
+        models = sorted({unit[0] for run in runs if (unit := unit_of(run.file))})
+        if not models:
             return History()
-        paths = [path for unit in units for path in (experiment_path(unit), *folders(unit))]
-        scope = paths if len(paths) <= MAX_PATHS else list(FOLDERS)
+        scope = [folder for model in models for folder in _folders(model)]
         words = ("-z", "--format=tformat:>", "--raw", "--no-abbrev", "--no-renames", "-m", "--first-parent")
         out = self._run("log", *words, "--reverse", "--relative", base, "--", *scope)
         if out is None:
             return History(complete=False)
-        states = list(_states(out, frozenset(units)))
-        blobs = self.blobs({blob for tree, touched in states for blob in wanted(tree, touched)})
-        names = frozenset(
+        states = self._holding(names, list(_states(out)))
+        blobs = self.blobs({blob for tree, units in states for blob in wanted(tree, units)})
+        found = frozenset(
             run.name
-            for tree, touched in states
-            for run in Reader(tree, blobs).snapshot(touched).runs
-            if run.name and not run.stopped
+            for tree, units in states
+            for run in Reader(tree, blobs).snapshot(units).runs
+            if run.whole_name in names and not run.stopped
         )
-        return History(names, not self.shallow())
+        return History(found, not self.shallow())
+
+    def _holding(self, names: Collection[str], states: Collection[Tree]) -> list[tuple[Tree, set[Unit]]]:
+        """Return the experiments of each state whose rendered run has one of these names, whatever its attempt."""
+        jobsets = {blob for tree in states for path, blob in tree.items() if path.endswith("/jobset.yml")}
+        found = {
+            blob
+            for some in batched(jobsets, _AT_ONCE)
+            for blob, data in self.blobs(some).items()
+            if without_attempt(value(NAME, data)) in names
+        }
+        return [(tree, units_of(path for path, blob in tree.items() if blob in found)) for tree in states]
 
 
-def _states(out: bytes, units: Collection[Unit]) -> Iterator[tuple[Tree, set[Unit]]]:
-    """Yield, per commit of `git log -z --raw`, the files of the experiments it touched, and which these are."""
-    tree: dict[Unit, dict[str, str]] = {unit: {} for unit in units}
+def _folders(model: str) -> list[str]:
+    """Return the folders of all experiments of a model, and of their runs."""
+    return [f"experiments/{model}", *(rendered_folder(environment, model, "") for environment in ENVIRONMENTS)]
+
+
+def _states(out: bytes) -> Iterator[Tree]:
+    """Yield, per commit of `git log -z --raw`, the files of the experiments it touched."""
+    tree: dict[Unit, dict[str, str]] = {}
     for changes in _commits(out):
-        touched = {unit for unit in map(unit_of, changes) if unit in tree}
+        touched = set()
         for path, blob in changes.items():
-            unit = unit_of(path)
-            if unit in tree:
-                tree[unit].pop(path, None)
-                tree[unit].update({path: blob} if blob else {})
-        yield {path: blob for unit in touched for path, blob in tree[unit].items()}, touched
+            if unit := unit_of(path):
+                touched.add(unit)
+                files = tree.setdefault(unit, {})
+                files.pop(path, None)
+                files.update({path: blob} if blob else {})
+        yield {path: blob for unit in touched for path, blob in tree[unit].items()}
 
 
 def _commits(out: bytes) -> Iterator[Mapping[str, str]]:

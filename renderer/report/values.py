@@ -86,7 +86,33 @@ def differences(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> list[Diff
     """
     if _nameless(old) == _nameless(new):
         old, new = ({name: data for name, data in files.items() if name != "jobset.yml"} for files in (old, new))
+    before, after = _apart(old["run.yml"], new["run.yml"])
+    old, new = {**old, "run.yml": before}, {**new, "run.yml": after}
     return list(compare.differences(as_written(old), as_written(new)))
+
+
+_SCALAR = rb'(?:"(?:[^"\\]|\\.)*+"|[-+.\w]++)'
+_LINE = re.compile(rb"(\w+): (?:%b|\[(?:%b(?:, %b)*)?\])" % (_SCALAR, _SCALAR, _SCALAR))
+"""A key of run.yml, with a value that cannot go on in the next line."""
+
+
+def _apart(old: bytes, new: bytes) -> tuple[bytes, bytes]:
+    """Return what two run.yml do not hold alike, where each key has its line: parsing the rest would tell nothing."""
+    before, after = _lines(old), _lines(new)
+    if before is None or after is None:
+        return old, new
+    return _without(before, after), _without(after, before)
+
+
+def _without(lines: Mapping[bytes, bytes], others: Mapping[bytes, bytes]) -> bytes:
+    return b"\n".join(line for key, line in lines.items() if line != others.get(key)) or b"{}"
+
+
+def _lines(data: bytes) -> dict[bytes, bytes] | None:
+    """Return the lines of a run.yml by key, nothing where one is none, or a key is there twice."""
+    lines = [_LINE.fullmatch(line) for line in data.split(b"\n") if line and not line.startswith(b"#")]
+    found = {match[1]: match[0] for match in lines if match}
+    return found if len(found) == len(lines) else None
 
 
 _NAMES = (
@@ -136,7 +162,7 @@ def _key(path: str) -> str:
     for pattern, key in _KEYS:
         if match := pattern.fullmatch(path):
             return match.expand(key)
-    return "" if re.search(r"\.volumeMounts\[/.*\]\.", path) else path
+    return "" if "]." in path.partition(".volumeMounts[/")[2] else path
 
 
 def origin(configuration: Configuration, path: str) -> list[Assignment]:
@@ -180,6 +206,7 @@ def shown(path: str, value: Any) -> str:
     return masked(path, text)
 
 
+@lru_cache(maxsize=16384)
 def masked(path: str, text: str) -> str:
     """Return the text of a value without credentials, of a long one the beginning."""
     text = mask(text, find(path.rpartition(".")[2], text))

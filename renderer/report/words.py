@@ -42,7 +42,7 @@ def headline(report: Report) -> str:
 
 def _counts(totals: Totals) -> Iterator[str]:
     if totals.launches:
-        yield f"{plural(totals.launches, 'launch', 'launches')} ({number(totals.chips)} chips)"
+        yield f"{plural(totals.launches, 'launch', 'launches')} ({plural(totals.chips, 'chip')})"
     if totals.stops:
         yield plural(totals.stops, "stop")
     if totals.refused:
@@ -59,9 +59,9 @@ def quiet(report: Report) -> list[str]:
 def sizes(row: Row) -> Iterator[str]:
     """Yield what a run takes and does, piece by piece."""
     size = row.size
-    devices = f", {number(size.devices)} devices" if size.devices else ""
+    devices = f", {plural(size.devices, 'device')}" if size.devices else ""
     if size.chips:
-        yield f"{number(size.chips)} chips{devices}"
+        yield f"{plural(size.chips, 'chip')}{devices}"
     if row.effect not in LAUNCHES:
         return
     if size.global_batch:
@@ -73,23 +73,24 @@ def _tokens(size: Size) -> Iterator[str]:
     if size.tokens_per_step:
         yield f"{short(size.tokens_per_step)} tokens a step"
     if size.tokens and size.steps:
-        yield f"{short(size.tokens)} tokens in {number(size.steps)} steps"
+        yield f"{short(size.tokens)} tokens in {plural(size.steps, 'step')}"
     elif size.steps:
-        yield f"{number(size.steps)} steps"
+        yield plural(size.steps, "step")
     if size.chip_hours is not None:
-        yield f"{number(round(size.chip_hours))} chip-hours by its last result"
+        yield f"{plural(round(size.chip_hours), 'chip-hour')} by its last result"
 
 
 def blast(impact: Impact) -> str:
     """Return what edited presets would do to frozen runs, in one sentence."""
     if not impact.frozen:
         return "No frozen run uses an edited file."
-    said = f"Of {plural(impact.frozen, 'frozen run')} that use an edited file, {number(impact.changed)} would change"
+    use, stay, them = ("uses", "It stays", "it") if impact.frozen == 1 else ("use", "They stay", "them")
+    said = f"Of {plural(impact.frozen, 'frozen run')} that {use} an edited file, {number(impact.changed)} would change"
     if impact.earlier:
-        said += f"; {number(impact.earlier)} differ only by earlier edits"
+        said += f"; {number(impact.earlier)} {'differs' if impact.earlier == 1 else 'differ'} only by earlier edits"
     if impact.invalid:
         said += f"; {number(impact.invalid)} could no longer be rendered"
-    return f"{said}. They stay as rendered until someone renders them again."
+    return f"{said}. {stay} as rendered until someone renders {them} again."
 
 
 def number(value: int) -> str:

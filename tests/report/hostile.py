@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -47,23 +49,38 @@ TEXTS = (
 )
 
 
+NUMBERS = (0, 1, 7, 12_345, 2**60)
+BEYOND_TEXTS = (*TEXTS, "x" * 4001, "🜚" * 5000, "\ud800" * 1000)
+BEYOND_NUMBERS = (*NUMBERS, -1, 2**62 + 1, 2**80)
+BEYOND_FLOATS = (*BEYOND_NUMBERS, 1e300, math.inf, -math.inf, math.nan)
+
+
 def report(seed: int) -> Report:
     """Return a report of random shape and size, within the published schema."""
-    made: Report = _make(Report, random.Random(seed), 40 if seed % 3 else 400)
+    chance = random.Random(seed)
+    leaves = {str: TEXTS, int: NUMBERS, float: NUMBERS}
+    made: Report = _make(Report, chance, 40 if seed % 3 else 400, leaves)
     return made
 
 
-def _make(kind: Any, chance: random.Random, most: int) -> Any:
+def beyond(seed: int) -> Report:
+    """Return a report of random shape and size, with texts, numbers and lists that the published schema refuses."""
+    chance = random.Random(seed)
+    leaves = {str: BEYOND_TEXTS, int: BEYOND_NUMBERS, float: BEYOND_FLOATS}
+    made: Report = _make(Report, chance, 40, leaves)
+    name = chance.choice(["rows", "deleted", "values", "derived", "notes", "limits", "pending", "notices", "left_out"])
+    return replace(made, **{name: getattr(made, name) * 2000})
+
+
+def _make(kind: Any, chance: random.Random, most: int, leaves: Mapping[type, Sequence[Any]]) -> Any:
     if is_dataclass(kind):
         hints = get_type_hints(kind)
-        values = {field.name: _make(hints[field.name], chance, min(most, 60)) for field in fields(kind)}
+        values = {field.name: _make(hints[field.name], chance, min(most, 60), leaves) for field in fields(kind)}
         return kind(**({**values, "version": 1} if kind is Report else values))  # type: ignore[operator]
     if get_origin(kind) is tuple:
-        return tuple(_make(get_args(kind)[0], chance, 4) for _ in range(chance.randint(0, most)))
+        return tuple(_make(get_args(kind)[0], chance, 4, leaves) for _ in range(chance.randint(0, most)))
     if get_origin(kind) is UnionType:
-        return chance.choice((None, _make(get_args(kind)[0], chance, most)))
+        return chance.choice((None, _make(get_args(kind)[0], chance, most, leaves)))
     if issubclass(kind, StrEnum):
         return chance.choice(list(kind))
-    if kind is str:
-        return chance.choice(TEXTS)
-    return kind(chance.choice((0, 1, 7, 12_345, 2**60)))
+    return kind(chance.choice(leaves[kind]))

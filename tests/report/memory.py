@@ -6,12 +6,13 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from renderer.committed import Tree, Unit
+from renderer.committed import Tree
 from renderer.git import Base
 from renderer.report.build import build
 from renderer.report.data import Report
 from renderer.report.reading import Reading, read
 from renderer.report.trees import History, Log, Trees, merge
+from renderer.runs import Committed
 
 Files = Mapping[str, bytes]
 
@@ -38,7 +39,7 @@ class MemoryLog(Log):
     def blobs(self, names: Iterable[str]) -> Mapping[str, bytes]:
         return {name: self._blobs[name] for name in names}
 
-    def launched(self, base: str, units: Collection[Unit]) -> History:  # noqa: ARG002
+    def launched(self, base: str, runs: Collection[Committed]) -> History:  # noqa: ARG002
         return History(self._launched)
 
     def report(self) -> tuple[Reading, Report]:

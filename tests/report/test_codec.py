@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from content import SHIPPED
-from hostile import report
+from hostile import beyond, report
 from repository import Repo
 
 from renderer.report import codec, markdown
 from renderer.report.codec import UnreadableError, decode, encode
-from renderer.report.data import Report, Row
+from renderer.report.data import Impact, Report, Row
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -39,8 +39,35 @@ def test_a_report_that_is_too_large_is_cut_and_says_so() -> None:
     assert len(text.encode()) <= codec.MAX_BYTES
     back = decode(text.encode())
     assert len(back.rows) < 5000
-    assert back.left_out[0] == "4000 of 9000 rows"
+    assert back.left_out[0] == f"{9000 - len(back.rows)} of 9000 rows"
     assert markdown.length(markdown.render(back)) <= markdown.LIMIT
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_a_report_holds_its_reader_takes_it(seed: int) -> None:
+    text = encode(beyond(seed))
+    assert len(text.encode()) <= codec.MAX_BYTES
+    back = decode(text.encode())
+    assert decode(encode(back).encode()) == back
+
+
+def test_what_the_schema_has_no_room_for_is_cut() -> None:
+    row = next(row for row in report(1).rows)
+    hours = replace(row.size, chip_hours=2.0**70, steps=-1)
+    made = replace(report(2), rows=(replace(row, owner="x" * 4001, size=hours),), left_out=())
+    back = decode(encode(made).encode())
+    assert back.rows[0].owner == "x" * 3999 + "…"
+    assert (back.rows[0].size.chip_hours, back.rows[0].size.steps) == (2**62, 0)
+    assert back.left_out == ()
+
+
+def test_very_many_edited_files_are_cut_too() -> None:
+    files = tuple(f"datasets/{'x' * 1000}{number}.yml" for number in range(6000))
+    empty = replace(report(2), **dict.fromkeys(("rows", "values", "derived", "notes", "left_out"), ()))
+    back = decode(encode(replace(empty, impact=Impact(files, 6, 0, 0, 0))).encode())
+    assert back.impact is not None
+    assert back.impact.files == files[:2500]
+    assert back.left_out[-1] == "3500 of 6000 edited files"
 
 
 @pytest.mark.parametrize(

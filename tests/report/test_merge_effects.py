@@ -308,3 +308,16 @@ def test_hand_edited_files_are_refused(repo: Repo) -> None:
     repo.content.edit("rendered/test/qwen3-0.6b/run/run.yml", "\nsteps: 20\n", "\nsteps: 21\n")
     repo.commit()
     assert repo.effects() == [("refuse", "run", "its rendered files were edited by hand: run renderer render")]
+
+
+def test_the_limits_hold_in_each_environment(repo: Repo) -> None:
+    repo.content.write("presets/policy.yml", "merge:\n  launches: 1\n")
+    repo.commit("limits")
+    repo.branch("topic")
+    repo.experiment("one")
+    repo.experiment("two", launch=PROD)
+    repo.commit("one each")
+    assert repo.data()["limits"] == []
+    repo.experiment("three", launch=PROD)
+    repo.commit("another of prod")
+    assert repo.data()["limits"] == ["would launch 2 runs, at most 1 is allowed in prod"]

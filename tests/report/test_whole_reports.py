@@ -111,6 +111,8 @@ def test_no_credential_is_shown_in_any_form(repo: Repo, form: str) -> None:
     path = repo.content.root / "rendered/test/qwen3-0.6b/run/run.yml"
     path.write_text(f'{path.read_text()}hf_access_token: "{token}"\n')
     repo.content.experiment("run", model="qwen3-0.6b", maxtext={"hf_access_token": token})
+    repo.content.experiment("other", model="qwen3-0.6b", launch={"owner": token})
+    repo.content.experiment(token, model="qwen3-0.6b")
     repo.commit()
     assert token not in repo.report("--format", form).out
 
