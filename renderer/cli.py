@@ -43,11 +43,23 @@ COMMANDS = {
 OK, PROBLEMS, USAGE, BUG, INTERRUPTED, PIPE = 0, 1, 2, 3, 130, 141
 
 
+_ANYWHERE = frozenset({"apply", "status", "logs", "stop", "drift", "cleanup", "schema", "legacy"})
+"""The commands that ask git, a cluster or an interpreter, and say themselves what they miss."""
+
+
 @dataclass(frozen=True, slots=True)
 class App:
-    """What every command gets: the root of the content."""
+    """What every command gets: the folder of the content, or why there is none."""
 
-    root: Path
+    folder: Path
+    missing: str = ""
+
+    @property
+    def root(self) -> Path:
+        """The root of the content. Raises click.UsageError where there is none: no content is not empty content."""
+        if self.missing:
+            raise click.UsageError(self.missing)
+        return self.folder
 
 
 class _Commands(click.Group):
@@ -81,17 +93,21 @@ def cli(ctx: click.Context, root: Path | None) -> None:
 
     An EXPERIMENT is named by its path or as <model>/<name>.
     """
-    ctx.obj = App(_root(root))
+    app = _app(root)
+    ctx.obj = App(app.folder) if ctx.invoked_subcommand in _ANYWHERE else app
 
 
-def _root(given: Path | None) -> Path:
+def _app(given: Path | None) -> App:
     """Return the given root, else the nearest folder upwards that holds presets/."""
     if given is not None:
         if not given.is_dir():
             raise click.BadParameter(f"{given} is not a folder", param_hint="--root")
-        return given.absolute()
+        return App(given.absolute(), "" if (given / "presets").is_dir() else f"--root {given} holds no presets/")
     here = Path.cwd()
-    return next((folder for folder in (here, *here.parents) if (folder / "presets").is_dir()), here)
+    for folder in (here, *here.parents):
+        if (folder / "presets").is_dir():
+            return App(folder)
+    return App(here, "no presets/ here or above: go into the repository, or name it with --root")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

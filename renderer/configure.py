@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -92,8 +92,10 @@ class Configurator:
         chosen = {**(experiment.launch if experiment else {}), **(selectors or {})}
         file = experiment.file if experiment else ""
         start = _start(experiment)
-        launch = launches.parse(chosen, start, problems)
+        wrong: list[Problem] = []
+        launch = launches.parse(chosen, start, wrong)
         if launch is None:
+            problems.extend([*self._unknown_model(chosen), *wrong])
             return None
         if experiment and inside and experiment.model != launch.model:
             message = f"is {launch.model}, but the file lies in experiments/{experiment.model}/: make them the same"
@@ -118,6 +120,14 @@ class Configurator:
             forked=self.schemas.has_extensions(launch.model),
             experiment=experiment,
         )
+
+    def _unknown_model(self, nodes: Mapping[str, Node]) -> Iterator[Problem]:
+        """Yield the problem of a model that has no presets, for a `launch:` that is wrong besides."""
+        node = nodes.get("model")
+        if node and isinstance(node.value, str) and re.fullmatch(NAME, node.value):
+            unknown = self.repository.unknown_model(node.value, node.at)
+            if unknown:
+                yield unknown
 
     def _merge(
         self,

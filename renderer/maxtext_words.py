@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from renderer.problem import counted
 from renderer.scalars import quote, write
 
 Entry = Mapping[str, Any]
@@ -98,7 +99,7 @@ def expected(entry: Entry) -> str:
 
 def _expected_list(entry: Entry) -> str:
     if "prefixItems" in entry:
-        return f"a list of {len(entry['prefixItems'])} items"
+        return f"a list of {counted(len(entry['prefixItems']), 'item')}"
     plural = _ITEMS.get(entry.get("items", {}).get("type"))
     return f"a list of {plural}" if plural else "a list"
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from renderer.configure import Configuration
+from renderer.key_types import Key, Kind
+from renderer.keys import CHECKS_KEYS, DEPLOY_KEYS, LAUNCH_KEYS
 from renderer.location import Location
 from renderer.merge import Leaf, Tree, history, leaves
 from renderer.mesh import maxtext_model
@@ -68,8 +70,28 @@ def _maxtext_own(configuration: Configuration, key: str, *, assigned: bool) -> I
         yield Assignment(f"maxtext.{key}", place, "default", write(snapshot.base_default(key)), "default")
 
 
+def table_key(namespace: str, key: str) -> Key | None:
+    """Return what the table of `launch:`, `deploy:` or `checks:` says of a key, or of the mapping that it lies in."""
+    table = _TABLES.get(namespace, {})
+    found = table.get(key.partition(".")[0])
+    return found if found and (found.name == key or found.kind is Kind.TEXT_MAP) else None
+
+
+def table_default(namespace: str, key: str) -> Iterator[Assignment]:
+    """Yield the value that a key of `launch:`, `deploy:` or `checks:` has where no layer sets it, if it has one."""
+    found = table_key(namespace, key)
+    if found and found.default is not None:
+        place = Location("renderer (docs/keys.md)")
+        yield Assignment(f"{namespace}.{key}", place, "default", write(found.default), "default")
+
+
+_TABLES: Mapping[str, Mapping[str, Key]] = {"launch": LAUNCH_KEYS, "deploy": DEPLOY_KEYS, "checks": CHECKS_KEYS}
+
+
 def known_keys(configuration: Configuration, key: str) -> list[str]:
-    """Return the keys of the run that are spelt like `key`."""
-    names = [f"deploy.{path}" for path, _ in leaves(configuration.deploy)]
+    """Return the keys that are spelt like `key`: those the run sets, and those of the tables."""
+    names = [f"{namespace}.{name}" for namespace, table in _TABLES.items() for name in table]
+    names += [f"deploy.{path}" for path, _ in leaves(configuration.deploy)]
     names += [f"maxtext.{path}" for path, _ in leaves(configuration.maxtext)]
-    return nearest(key, names) or nearest(f"maxtext.{key}", names) or nearest(f"deploy.{key}", names)
+    found = (nearest(spelt, dict.fromkeys(names)) for spelt in (key, f"maxtext.{key}", f"deploy.{key}"))
+    return next(filter(None, found), [])

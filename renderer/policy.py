@@ -15,7 +15,7 @@ from renderer.content_files import read_optional
 from renderer.key_types import Form, Key, Kind
 from renderer.layers import ENVIRONMENTS
 from renderer.location import Location
-from renderer.problem import Problem, Severity
+from renderer.problem import Problem, Severity, counted
 from renderer.run_spec import Run
 from renderer.schema import nearest
 from renderer.yaml_io import Node
@@ -267,12 +267,13 @@ def image_form(image: str, environment: str, form: str) -> str:
 def exceeded(policy: Policy, *, launches: int, stops: int, chips: int) -> list[str]:
     """Return what one merge would do above the policy's limits, one sentence each."""
     limits = policy.limits
-    asked = (("launch", launches, limits.launches, "runs"), ("stop", stops, limits.stops, "runs"))
-    found = [
-        f"would {verb} {count} {what}, at most {most} are allowed"
+    asked = (
+        ("launch", launches, limits.launches, "run"),
+        ("stop", stops, limits.stops, "run"),
+        ("take", chips, limits.chips, "chip"),
+    )
+    return [
+        f"would {verb} {counted(count, what)}, at most {most} {'is' if most == 1 else 'are'} allowed"
         for verb, count, most, what in asked
         if most is not None and count > most
     ]
-    if limits.chips is not None and chips > limits.chips:
-        found.append(f"would take {chips} chips, at most {limits.chips} are allowed")
-    return found

@@ -67,6 +67,11 @@ def errors(problems: Iterable[Problem]) -> list[Problem]:
     return [problem for problem in problems if problem.severity is Severity.ERROR]
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number with what it counts: "1 file", "2 files"."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def visible(text: str) -> str:
     """Return `text` with control characters escaped: a hostile value must not steer a terminal or a CI log."""
     if text.isprintable():

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from renderer.manifest_yaml import load
 from renderer.outputs import config_map_data, pod_spec
 from renderer.scalars import Value, write
-from renderer.yaml_io import load
 
 CPU_SIZE: Mapping[str, Value] = {
     "hardware": "cpu",
@@ -122,8 +122,10 @@ class Running:
             threading.Thread(target=self._read, args=(number, process), daemon=True).start()
 
     def _read(self, number: int, process: subprocess.Popen[str]) -> None:
-        for line in process.stdout or ():
-            self._lines.put((number, line.rstrip("\n")))
+        if process.stdout:
+            with process.stdout:
+                for line in process.stdout:
+                    self._lines.put((number, line.rstrip("\n")))
         self._lines.put(None)
 
     def lines(self) -> Iterator[tuple[int, str]]:

@@ -15,14 +15,47 @@ from renderer import checks
 from renderer.cli import main
 from renderer.configure import Configuration, Configurator
 from renderer.layers import Repository
+from renderer.manifest_yaml import load
 from renderer.outputs import Rendered
 from renderer.pipeline import render_paths
 from renderer.problem import Problem
 from renderer.scalars import quote, write
-from renderer.yaml_io import load
 
 SHIPPED = Path(__file__).parents[1]
 """The repository's own content: presets/, datasets/, experiments/, rendered/."""
+
+IDENTITY = "00000000-0000-4000-8000-000000000002"
+"""The identity of the test environment's cluster, where a test asks for no other."""
+
+_CLUSTERS = """\
+# The tests' own, since the shipped file is there to name real clusters.
+clusters:
+  prod-tpu7x:
+    project: example-project
+    region: us-central1
+    zone: us-central1-c
+    cluster: tpu-prod
+    identity: 00000000-0000-4000-8000-000000000001
+    node_pool: "{accelerator}-{topology}"
+    reservations:
+      very-high: tpu7x-reserved
+  test-tpu7x:
+    project: example-project
+    region: us-central1
+    zone: us-central1-c
+    cluster: tpu-test
+    identity: IDENTITY
+    node_pool: "{accelerator}-{topology}"
+
+environments:
+  prod: prod-tpu7x
+  test: test-tpu7x
+"""
+
+
+def clusters(identity: str = IDENTITY) -> str:
+    """Return a presets/clusters.yml whose test environment is on the cluster of this identity."""
+    return _CLUSTERS.replace("IDENTITY", identity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +179,14 @@ DATASETS = ("align_smoke", "fin_35p")
 
 def make_content(root: Path) -> Content:
     """Return a repository at `root` that holds these presets and datasets as shipped, and no policy: all is allowed."""
+    content = Content(root)
     for model in MODELS:
         shutil.copytree(SHIPPED / "presets" / model, root / "presets" / model)
-    shutil.copy(SHIPPED / "presets/clusters.yml", root / "presets")
+    content.write("presets/clusters.yml", clusters())
     (root / "datasets").mkdir()
     for dataset in DATASETS:
         shutil.copy(SHIPPED / f"datasets/{dataset}.yml", root / "datasets")
-    return Content(root)
+    return content
 
 
 def container(rendered: Rendered) -> Any:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from content import Ran, run, settled, tree
 
-from renderer.yaml_io import load
+from renderer.manifest_yaml import load
 
 FOLDER = Path(__file__).with_name("cases")
 CASES = sorted(path.parent for path in FOLDER.glob("*/input"))

@@ -12,7 +12,8 @@ from content import SHIPPED
 
 # fmt: off
 ORDER = [
-    "location", "scalars", "secrets", "problem", "yaml_io", "content_files", "yaml_comments", "yaml_round_trip",
+    "location", "scalars", "secrets", "problem", "yaml_io", "manifest_yaml", "content_files", "yaml_comments",
+    "yaml_round_trip",
     "key_types", "keys", "yaml_edit", "schema_shapes", "schema", "schema_script", "schema_update", "maxtext_words",
     "maxtext_types", "codes", "layers", "tables", "clusters", "extensions", "merge", "overrides", "launch", "names",
     "configure", "accelerators", "mesh", "origins", "checks", "run_spec", "policy", "derived", "jobset_schema",

@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from renderer.jobset import FOLDER, SCRIPTS
 from renderer.jobset_schema import jobset_problems
 from renderer.location import Location
-from renderer.yaml_io import load
+from renderer.manifest_yaml import load
 
 JOBSETS = sorted(SHIPPED.glob("rendered/*/*/*/jobset.yml"))
 MANIFESTS = [*JOBSETS, *sorted(SHIPPED.glob("rendered/*/*/*/watcher.yml"))]

@@ -14,7 +14,7 @@ import pytest
 
 from renderer.jobset_schema import SCHEMA, jobset_problems
 from renderer.location import Location
-from renderer.yaml_io import load
+from renderer.manifest_yaml import load
 
 ROOT = Path(__file__).parents[1]
 MANIFESTS = sorted(ROOT.glob("rendered/*/*/*/jobset.yml"))

@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from renderer.jobset import pod_scripts
+from renderer.manifest_yaml import load
 from renderer.manifests import HOLD_QUEUE, config_map, held, stream
-from renderer.yaml_io import load
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 

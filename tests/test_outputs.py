@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from renderer import outputs
+from renderer.manifest_yaml import load
 from renderer.names import seal, sealed
 from renderer.outputs import Rendered, pod_digest, pod_files, recompute_digest
-from renderer.yaml_io import load
 
 SHIPPED_RUNS = sorted(path.parent.relative_to(SHIPPED).as_posix() for path in SHIPPED.glob("rendered/*/*/*/jobset.yml"))
 

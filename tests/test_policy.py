@@ -235,11 +235,12 @@ def test_limits_of_a_merge() -> None:
     rules = Policy(limits=Limits(launches=1, stops=None, chips=64))
     assert policy.exceeded(rules, launches=1, stops=99, chips=64) == []
     assert policy.exceeded(rules, launches=2, stops=0, chips=128) == [
-        "would launch 2 runs, at most 1 are allowed",
+        "would launch 2 runs, at most 1 is allowed",
         "would take 128 chips, at most 64 are allowed",
     ]
-    assert policy.exceeded(Policy(limits=Limits(stops=0)), launches=0, stops=1, chips=0) == [
-        "would stop 1 runs, at most 0 are allowed"
+    assert policy.exceeded(Policy(limits=Limits(stops=0, chips=0)), launches=0, stops=1, chips=1) == [
+        "would stop 1 run, at most 0 are allowed",
+        "would take 1 chip, at most 0 are allowed",
     ]
 
 

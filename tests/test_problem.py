@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from renderer.location import COMMAND_LINE, Location
-from renderer.problem import Problem, RefusedError, Severity, errors, refuse, shown, visible
+from renderer.problem import Problem, RefusedError, Severity, counted, errors, refuse, shown, visible
 
 AT = Location("f.yml", 3, 5)
 TOKEN = "ghp_" + "a1B2" * 9
@@ -70,3 +70,7 @@ def test_no_value_of_a_secret_is_shown(problem: Problem, text: str) -> None:
 
 def test_shown_is_one_line_without_a_secret() -> None:
     assert shown(f"a\n{TOKEN} x\x1b[31m") == "a\\n**** x\\x1b[31m"
+
+
+def test_counts_agree_with_their_nouns() -> None:
+    assert [counted(number, "file") for number in (0, 1, 2)] == ["0 files", "1 file", "2 files"]

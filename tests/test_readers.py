@@ -23,11 +23,11 @@ from renderer import outputs
 from renderer.configure import Configurator
 from renderer.jobset import jobset_yml, watcher_yml
 from renderer.layers import Repository
+from renderer.manifest_yaml import load
 from renderer.pipeline import configure
 from renderer.run_file import run_yml
 from renderer.run_spec import Run, Watcher, specify
 from renderer.scalars import write
-from renderer.yaml_io import load
 
 ROOT = Path(__file__).parents[1]
 RUN_FILES = sorted((ROOT / "rendered").glob("*/*/*/run.yml"))

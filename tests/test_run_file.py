@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
+from renderer.manifest_yaml import load
 from renderer.names import sealed
 from renderer.outputs import recompute_digest
-from renderer.yaml_io import load
 
 
 def test_run_yml_groups_keys_by_the_layer_that_won(content: Content, snapshot: SnapshotAssertion) -> None:

@@ -8,9 +8,9 @@ import pytest
 from content import Content, container, manifest, pod_spec
 
 from renderer.accelerators import find_slice
+from renderer.manifest_yaml import load
 from renderer.mesh import global_batch, mesh
 from renderer.run_spec import specify
-from renderer.yaml_io import load
 
 # chips, TPU_TOPOLOGY, COMPLETIONS, ici_fsdp, ici_data, ici_context, gradient_accumulation_steps, global batch
 SLICES = [

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from renderer.location import Location
+from renderer.manifest_yaml import load
 from renderer.problem import Problem
 from renderer.scalars import write
-from renderer.yaml_io import MAX_BYTES, REMOVED, load, plain, read, read_file
+from renderer.yaml_io import MAX_BYTES, REMOVED, plain, read, read_file
 
 
 def problems(text: str | bytes) -> list[str]:
@@ -200,9 +201,10 @@ def test_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     ]
 
 
-def test_load_takes_one_document_only() -> None:
-    assert load("a: [1, x, null]\n") == {"a": [1, "x", None]}
-    assert load("") is None
-    for text in ("a: 1\n---\nb: 2\n", "a: &x 1\nb: *x\n", "a: [", "a: " + "[" * 40, "a: on\n"):
-        with pytest.raises(ValueError, match=r"."):
-            load(text)
+def test_what_is_larger_than_a_file_may_be_is_not_parsed() -> None:
+    text = "#" * (MAX_BYTES - 5) + "\na: 1"
+    assert len(text) == MAX_BYTES
+    found: list[Problem] = []
+    assert plain(read(text.encode(), "f.yml", found)) == {"a": 1}
+    assert found == []
+    assert problems(f"{text}\n") == ["f.yml: is larger than 1048576 bytes"]

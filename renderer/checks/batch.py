@@ -12,7 +12,7 @@ from renderer.configure import Configuration
 from renderer.key_types import judge
 from renderer.keys import CHECKS_KEYS
 from renderer.mesh import effective, global_batch
-from renderer.problem import Problem
+from renderer.problem import Problem, counted
 
 _PATH = "maxtext.per_device_batch_size"
 
@@ -30,7 +30,8 @@ def check(configuration: Configuration) -> Iterator[Problem]:
     batch = global_batch(configuration, found.devices)
     if batch is None:
         return
-    made = f"{per_device} per device x {found.devices} devices x {accumulation} accumulation steps"
+    devices, steps = counted(found.devices, "device"), counted(accumulation, "accumulation step")
+    made = f"{per_device} per device x {devices} x {steps}"
     yield from _whole(configuration, per_device, found.devices, made)
     if promised and not wrong and promised.value != batch:
         shown = batch if batch.denominator == 1 else float(batch)
@@ -48,7 +49,7 @@ def _whole(configuration: Configuration, per_device: float, devices: int, made: 
     place = leaf.at if leaf else configuration.start
     step = Fraction(str(per_device)) * devices
     if step.denominator != 1:
-        message = f"{per_device} x {devices} devices = {float(step):g} sequences, which is not whole"
+        message = f"{per_device} x {counted(devices, 'device')} = {float(step):g} sequences, which is not whole"
         near = [sequences / devices for sequences in (math.floor(step), math.ceil(step)) if sequences > 0]
         yield Problem("batch-not-whole", place, _PATH, message, f"write for example {' or '.join(map(str, near))}")
     elif step < 1:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from renderer.configure import Configuration
 from renderer.keys import LABEL
 from renderer.names import QUEUE_LABEL
-from renderer.problem import Problem
+from renderer.problem import Problem, counted
 
 _LABEL = re.compile(LABEL.pattern)
 
@@ -20,5 +20,5 @@ def check(configuration: Configuration) -> Iterator[Problem]:
     """
     leaf = configuration.leaf("deploy", "QUEUE")
     if leaf and isinstance(leaf.node.value, str) and not _LABEL.fullmatch(leaf.node.value):
-        message = f"{len(leaf.node.value)} characters: the label {QUEUE_LABEL} holds {LABEL.words}"
+        message = f"{counted(len(leaf.node.value), 'character')}: the label {QUEUE_LABEL} holds {LABEL.words}"
         yield Problem("label", leaf.at, "deploy.QUEUE", message)

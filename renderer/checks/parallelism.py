@@ -9,7 +9,7 @@ from renderer.checks.topology import slice_of
 from renderer.configure import Configuration
 from renderer.merge import ORDER, Leaf
 from renderer.mesh import axis_keys, mesh
-from renderer.problem import Problem
+from renderer.problem import Problem, counted
 
 
 def check(configuration: Configuration) -> Iterator[Problem]:
@@ -76,9 +76,10 @@ def _product(configuration: Configuration, written: Mapping[str, int], devices: 
     product = " x ".join(str(size) for size in factors.values() if size != -1)
     open_axis = next((key for key, size in factors.items() if size == -1), None)
     if open_axis:
-        message = f"{product} = {known} does not divide the {devices} devices, so nothing whole remains for {open_axis}"
+        whole = f"so nothing whole remains for {open_axis}"
+        message = f"{product} = {known} does not divide the {counted(devices, 'device')}, {whole}"
     else:
-        message = f"the ici axes multiply to {product} = {known}, but the slice has {devices} devices"
+        message = f"the ici axes multiply to {product} = {known}, but the slice has {counted(devices, 'device')}"
     lines = [_factor(configuration, key, size) for key, size in factors.items()]
     splits = [_changes(factors, split) for split in _nearest(factors, devices)]
     if splits:

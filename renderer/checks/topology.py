@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from renderer.accelerators import ACCELERATORS, Slice, chips_of, find_slice, topologies
 from renderer.configure import Configuration
-from renderer.problem import Problem
+from renderer.problem import Problem, counted
 from renderer.schema import nearest
 
 
@@ -30,18 +30,20 @@ def check(configuration: Configuration) -> Iterator[Problem]:
         yield _unknown(configuration, leaf.node.value)
         return
     if found.chips != configuration.launch.chips:
-        message = f"{found.topology} has {found.chips} chips, but the run asks for {configuration.launch.chips}"
+        has = f"{found.topology} has {counted(found.chips, 'chip')}"
+        message = f"{has}, but the run asks for {configuration.launch.chips}"
         fitting = _of_size(found.accelerator.name, configuration.launch.chips)
         yield Problem("topology-chips", leaf.at, "deploy.TPU_TOPOLOGY", message, fitting)
     completions = configuration.leaf("deploy", "COMPLETIONS")
     if completions and isinstance(completions.node.value, int) and completions.node.value != found.hosts:
-        message = f"{completions.node.value}, but {found.topology} has {found.hosts} hosts: write {found.hosts}"
+        has = f"{found.topology} has {counted(found.hosts, 'host')}"
+        message = f"{completions.node.value}, but {has}: write {found.hosts}"
         yield Problem("completions-hosts", completions.at, "deploy.COMPLETIONS", message)
 
 
 def _of_size(accelerator: str, chips: int) -> str:
     fitting = [name for name in topologies(accelerator) if chips_of(name) == chips]
-    return f"topologies of {chips} chips: {', '.join(fitting)}" if fitting else ""
+    return f"topologies of {counted(chips, 'chip')}: {', '.join(fitting)}" if fitting else ""
 
 
 def _unknown(configuration: Configuration, topology: str) -> Problem:

@@ -52,10 +52,12 @@ def _rows(codes: Iterable[Code]) -> Iterable[str]:
 _HEAD = """<!-- Generated from renderer/codes/ by tools/generate.py: change it there. -->
 # Checks
 
-`renderer validate` runs all of them in milliseconds (level 1); `renderer render` refuses to write while any error is
-left. A problem names its file, line, column and key; `--format json` gives its code. An error always blocks, a warning
-never does. The last column says whether [presets/policy.yml](../presets/policy.yml) may make the code a warning or
-switch it off; that takes a written reason. Any code can be raised to an error."""
+`renderer validate` checks files, layers, keys, values, runs and policy in milliseconds (level 1),
+`renderer render --check` the files under rendered/ too; the commands for clusters, launchers and reports have codes of
+their own. `renderer render` refuses to write while any error is left. A problem names its file, line, column and key;
+`--format json` gives its code. An error always blocks, a warning never does. The last column says whether
+[presets/policy.yml](../presets/policy.yml) may make the code a warning or switch it off; that takes a written reason.
+Any code can be raised to an error."""
 
 _STRICTER = """## Where level 1 refuses more than MaxText
 
@@ -66,7 +68,8 @@ and these values."""
 _TAIL = """
 ## What level 1 does not judge
 
-MaxText's rules between keys (for example: `use_random_routing` needs expert parallelism) belong to level 2, which asks
-the real loader. The schema of a JobSet is made from JobSet's CRD by tools/jobset_schema.py; the CRD's CEL rules and the
-controllers' own validation are left to the API server.
+MaxText's rules between keys (for example: `use_random_routing` needs expert parallelism) are judged by MaxText when the
+run starts (exit code 2), and in part by `renderer smoke`, which has sizes, a mesh and data of its own. The schema of a
+JobSet is made from JobSet's CRD by tools/jobset_schema.py; the CRD's CEL rules and the controllers' own validation are
+left to the API server.
 """

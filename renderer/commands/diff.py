@@ -13,7 +13,7 @@ from renderer.commands.options import configured, format_option, say, say_json
 from renderer.layers import Repository
 from renderer.outputs import DAMAGED
 from renderer.pipeline import judge
-from renderer.problem import Problem, RefusedError, errors
+from renderer.problem import Problem, RefusedError, counted, errors
 from renderer.rendered_run import damaged, rendered_run
 from renderer.secrets import Secret, find
 
@@ -37,7 +37,8 @@ def command(app: App, old: str, new: str | None, form: str) -> int:
         say_json([dict(zip(keys, row, strict=True)) for row in values], known=known)
     else:
         say(*(f"{path}: {compare.text(was)} → {compare.text(now)}" for path, was, now in rows), known=known)
-        say(f"{len(rows)} values differ" if rows else "no difference", err=True)
+        differ = "differs" if len(rows) == 1 else "differ"
+        say(f"{counted(len(rows), 'value')} {differ}" if rows else "no difference", err=True)
     return OK
 
 

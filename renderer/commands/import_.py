@@ -11,7 +11,7 @@ from renderer.cli import OK, PROBLEMS, App
 from renderer.layers import ENVIRONMENTS, Repository
 from renderer.legacy import importer
 from renderer.legacy.importer import Wishes
-from renderer.problem import visible
+from renderer.problem import counted, visible
 
 
 @click.command("import")
@@ -48,7 +48,7 @@ def command(
         recorded, mine = found.texts
         click.echo(visible(f"    {found.path}: recorded {recorded}, ours {mine}"))
     outcome = made.outcome
-    what = f"{outcome.compared} values compared, {len(outcome.waived)} waived"
+    what = f"{counted(outcome.compared, 'value')} compared, {len(outcome.waived)} waived"
     if not outcome.equal:
         click.echo(
             f"{made.experiment}: NOT EQUAL ({what}): nothing is written; --force makes waivers of the differences"

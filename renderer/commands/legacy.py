@@ -17,7 +17,7 @@ from renderer.legacy.check import Outcome, check
 from renderer.legacy.difference import Difference
 from renderer.legacy.pairs import FOLDER, RECONSTRUCTION
 from renderer.legacy.record import Options
-from renderer.problem import visible
+from renderer.problem import counted, visible
 
 
 @click.group("legacy")
@@ -43,13 +43,13 @@ def check_command(app: App, experiments: tuple[str, ...], form: str, verbose: bo
             for line in _lines(outcome, verbose=verbose):
                 click.echo(visible(line))
     wrong = sum(not outcome.equal for outcome in outcomes)
-    click.echo(f"{len(outcomes) - wrong} of {len(outcomes)} experiments equal their recordings", err=form == "json")
+    click.echo(f"experiments equal to their recordings: {len(outcomes) - wrong} of {len(outcomes)}", err=form == "json")
     return PROBLEMS if wrong else OK
 
 
 def _lines(outcome: Outcome, *, verbose: bool) -> Iterator[str]:
     verdict = "equal" if outcome.equal else "NOT EQUAL"
-    what = f"{outcome.compared} values compared, {len(outcome.waived)} waived"
+    what = f"{counted(outcome.compared, 'value')} compared, {len(outcome.waived)} waived"
     if outcome.pair.recording.startswith(RECONSTRUCTION):
         what += "; a reconstruction: it proves the checker, not the equivalence"
     yield f"{outcome.pair.experiment}: {verdict} to {outcome.pair.recording} ({what})"
@@ -172,8 +172,9 @@ def record_command(
     made = [(path, accept.accepted(path, options, repository, allowed)) for path in found]
     for path, one in made:
         written = accept.write(one, path, folder)
-        what = (len(one.data["commands"]), len(one.data["objects"]), len(one.data["pod"]["trainer"]))
-        click.echo("{}: {} commands, {} objects, {} words of the trainer".format(written, *what))
+        kept = {"command": one.data["commands"], "object": one.data["objects"], "word": one.data["pod"]["trainer"]}
+        what = ", ".join(counted(len(found_), noun) for noun, found_ in kept.items())
+        click.echo(f"{written}: {what} of the trainer")
         if pair:
             accept.pair(app.root, pair, written.resolve().relative_to((app.root / FOLDER).resolve()).as_posix())
     return OK

@@ -13,7 +13,7 @@ from renderer.configure import Configuration, Configurator
 from renderer.git import Git
 from renderer.layers import Repository
 from renderer.location import COMMAND_LINE
-from renderer.problem import Problem, RefusedError, errors, refuse, shown
+from renderer.problem import Problem, RefusedError, counted, errors, refuse, shown
 from renderer.scalars import command_line_value
 from renderer.secrets import Secret, mask
 from renderer.yaml_io import Node
@@ -110,11 +110,6 @@ def say_uncommitted(git: Git) -> None:
     if found:
         more = f" and {counted(len(found) - 3, 'more file')}" if len(found) > 3 else ""
         say(f"not committed, so it does not count here: {', '.join(found[:3])}{more}", err=True)
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number with what it counts: "1 file", "2 files"."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def say_json(data: Any, *, known: tuple[Secret, ...] = ()) -> None:

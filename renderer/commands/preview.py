@@ -18,7 +18,7 @@ from renderer.layers import Repository
 from renderer.location import COMMAND_LINE
 from renderer.merge import Tree, leaves
 from renderer.pipeline import Result, figures, judge
-from renderer.problem import Problem, RefusedError, errors
+from renderer.problem import Problem, RefusedError, counted, errors
 from renderer.scalars import write
 from renderer.yaml_io import Node
 
@@ -69,9 +69,10 @@ def _sections(result: Result) -> Iterator[str]:
     configuration, rendered = result.configuration, result.rendered
     launch, numbers = configuration.launch, figures(configuration)
     yield f"# === run: {configuration.file or 'presets alone'} ==="
-    place = f"{launch.chips} chips ({numbers.slice.topology}, {numbers.slice.hosts} hosts)"
+    hosts, devices = counted(numbers.slice.hosts, "host"), counted(numbers.slice.devices, "device")
+    place = f"{counted(launch.chips, 'chip')} ({numbers.slice.topology}, {hosts})"
     yield f"# {launch.model}, {place}, {launch.environment}, {launch.mode} mode"
-    yield f"# mesh {numbers.mesh} over {numbers.slice.devices} devices, global batch {numbers.global_batch}"
+    yield f"# mesh {numbers.mesh} over {devices}, global batch {numbers.global_batch}"
     missing = list(needed(configuration))
     if missing:
         yield "# needed to launch:"

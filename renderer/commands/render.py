@@ -13,12 +13,12 @@ import click
 from renderer import integrity, rendered_tree, target
 from renderer.affected import affected, here
 from renderer.cli import OK, PROBLEMS, App
-from renderer.commands.options import counted, find, say, show
+from renderer.commands.options import find, say, show
 from renderer.layers import ENVIRONMENTS, Repository, rendered_folder, rendered_from
 from renderer.location import COMMAND_LINE
 from renderer.outputs import POD_SCRIPTS
 from renderer.pipeline import Batch, render_paths
-from renderer.problem import refuse
+from renderer.problem import counted, refuse
 from renderer.rendered_tree import Changes
 from renderer.run_rows import fresh, frozen
 from renderer.target import Target
@@ -144,9 +144,11 @@ def _frozen(batch: Batch, chosen: Target) -> None:
     """Say in one line how many runs presets do not reach, and why."""
     count = len(batch.frozen)
     if count and chosen.known:
-        say(f"{count} frozen: on {chosen.base.name}, and their content did not change", err=True)
+        its = "its" if count == 1 else "their"
+        say(f"{count} frozen: on {chosen.base.name}, and {its} content did not change", err=True)
     elif count:
-        say(f"{count} frozen as they are on disk: the target branch is not known ({chosen.base.reason})", err=True)
+        they_are = "it is" if count == 1 else "they are"
+        say(f"{count} frozen as {they_are} on disk: the target branch is not known ({chosen.base.reason})", err=True)
 
 
 def _states(root: Path, batch: Batch, changes: Changes) -> dict[str, str]:

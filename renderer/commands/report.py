@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from renderer.cli import OK, PROBLEMS, App
-from renderer.commands.options import counted, format_option, say, say_uncommitted
+from renderer.commands.options import format_option, say, say_uncommitted
 from renderer.layers import is_file
 from renderer.location import COMMAND_LINE, Location
-from renderer.problem import refuse
+from renderer.problem import counted, refuse
 from renderer.report import codec, ledger, markdown, page, side_by_side
 from renderer.report.build import build
 from renderer.report.data import Report

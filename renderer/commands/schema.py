@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from renderer.cli import OK
+from renderer.commands.options import say
 from renderer.location import Location
-from renderer.problem import refuse
+from renderer.problem import counted, refuse
 from renderer.schema import versions
 from renderer.schema_update import InterpreterError, snapshot_from, write
 
@@ -38,5 +39,6 @@ def update(python: Path, name: str | None) -> int:
         path = write(data, name or data["version"])
     except (InterpreterError, ValueError) as error:
         refuse("schema-update", Location(str(python)), str(error))
-    click.echo(f"wrote {path.name}: {len(data['keys'])} keys, {len(data['models'])} models")
+    shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    say(f"wrote {shown}: {counted(len(data['keys']), 'key')}, {counted(len(data['models']), 'model')}")
     return OK

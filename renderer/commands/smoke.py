@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections import deque
 from pathlib import Path
@@ -75,13 +76,20 @@ def _train(pod: Pod, values: tuple[str, ...], processes: int, *, verbose: bool) 
     _print(steps)
     if any(codes):
         code = next(code for code in codes if code)
-        say(first_error(list(map(mask, printed))) or "the pod printed no error; see --verbose", err=True)
+        error = first_error(list(map(mask, printed)))
+        say(error or "the pod printed no error; see --verbose", err=True)
+        if _NO_MAXTEXT.search(error):
+            say("name an interpreter that has MaxText: --python INTERPRETER", err=True)
         say(f"the pod ended with exit code {code}{' (configuration error)' if code == 2 else ''}", err=True)
         return PROBLEMS
     if not all(steps.values()):
         say("the pod ended without a training step; see --verbose", err=True)
         return PROBLEMS
     return OK
+
+
+_NO_MAXTEXT = re.compile(r"has no package |No module named ")
+"""What run_pretrain.py and Python print where MaxText, or what it brings along, is not installed."""
 
 
 def _print(steps: dict[int, list[Step]]) -> None:

@@ -11,7 +11,7 @@ from renderer.affected import affected
 from renderer.cli import OK, PROBLEMS, App
 from renderer.commands.options import find, format_option, say, say_json
 from renderer.layers import Repository
-from renderer.problem import Problem, RefusedError, errors
+from renderer.problem import Problem, RefusedError, counted, errors
 from renderer.validation import Judged
 
 LEVEL_2 = "MaxText's rules between keys are judged when it starts"
@@ -73,10 +73,7 @@ def _print(judged: Judged) -> None:
     for problem in judged.problems:
         say(*str(problem).split("\n"))
     if judged.frozen:
-        say(f"{_count(judged.frozen, 'run')} frozen: judged again when their content changes")
+        its = "its" if judged.frozen == 1 else "their"
+        say(f"{counted(judged.frozen, 'run')} frozen: judged again when {its} content changes")
     found = len(errors(judged.problems))
-    say(f"{_count(found, 'error')}, {_count(len(judged.problems) - found, 'warning')} ({LEVEL_2})")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    say(f"{counted(found, 'error')}, {counted(len(judged.problems) - found, 'warning')} ({LEVEL_2})")

@@ -28,7 +28,8 @@ def launchers(path: Path, pattern: str, expected: int) -> list[Path]:
         return [path]
     found = sorted(item for item in path.glob(pattern) if item.is_file()) if path.is_dir() else []
     if len(found) < max(expected, 1):
-        message = f"{len(found)} launchers match {pattern}; at least {max(expected, 1)} are expected"
+        match = "launcher matches" if len(found) == 1 else "launchers match"
+        message = f"{len(found)} {match} {pattern}; expected are at least {max(expected, 1)}"
         refuse("record-expected", Location(str(path)), message)
     return found
 

@@ -13,12 +13,12 @@ from renderer.configure import Configuration, Configurator
 from renderer.legacy import manifest
 from renderer.legacy.resolved import JOBSET_FIELDS, OWN_ENVIRONMENT, XPK_FIELDS, Resolved, flags
 from renderer.legacy.values import typed
+from renderer.manifest_yaml import load
 from renderer.merge import Leaf, leaves, winner
 from renderer.outputs import Rendered
 from renderer.pipeline import configure, fits
 from renderer.problem import Problem, RefusedError, errors
 from renderer.run_spec import specify
-from renderer.yaml_io import load
 
 DIGEST = "<digest>"
 """Stands in names for the digits that follow from all other values."""

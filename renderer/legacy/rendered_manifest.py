@@ -12,10 +12,10 @@ from renderer.legacy.resolved import JOBSET_FIELDS, OWN_ENVIRONMENT, Resolved, f
 from renderer.legacy.values import typed
 from renderer.legacy.versions import snapshot_of
 from renderer.location import Location
+from renderer.manifest_yaml import load
 from renderer.manifests import HOLD_QUEUE
 from renderer.problem import refuse
 from renderer.schema import Snapshot
-from renderer.yaml_io import load
 
 
 def run_of(objects: Sequence[Mapping[str, Any]]) -> Mapping[str, str] | None:

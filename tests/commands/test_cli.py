@@ -206,6 +206,46 @@ def test_a_hostile_value_cannot_steer_the_terminal(content: Content) -> None:
 
 
 def test_an_empty_repository_renders_to_nothing(tmp_path: Path) -> None:
+    (tmp_path / "presets").mkdir()
     ran = run(tmp_path, "render")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines()[-1] == "nothing to write: rendered/ is up to date"
+
+
+NEED_CONTENT = {
+    "new": ("ling3-flash/x",),
+    "format": (),
+    "render": (),
+    "preview": ("--model", "ling3-flash"),
+    "explain": ("ling3-flash/x", "steps"),
+    "validate": (),
+    "report": ("--base", "main"),
+    "diff": ("ling3-flash/x",),
+    "manifests": ("ling3-flash/x",),
+    "preflight": ("--environment", "test"),
+    "smoke": ("ling3-flash/x",),
+    "import": (__file__,),
+}
+
+
+def test_who_needs_content_is_told_that_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert set(NEED_CONTENT) == set(COMMANDS) - cli._ANYWHERE
+    monkeypatch.chdir(tmp_path)
+    for command, arguments in NEED_CONTENT.items():
+        assert main([command, *arguments]) == 2
+        out, err = capsys.readouterr()
+        said = "Error: no presets/ here or above: go into the repository, or name it with --root"
+        assert (out, err.splitlines()[-1]) == ("", said), command
+    assert main(["--root", ".", "validate"]) == 2
+    assert capsys.readouterr().err.endswith("\nError: --root . holds no presets/\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [["render", "--help"], ["schema"], ["--version"]])
+def test_help_and_snapshots_are_there_without_content(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 0

@@ -14,7 +14,7 @@ def explained(content: Content) -> Content:
         deploy={"DATASETS_YAML": "fin_35p", "ENV": {"A": "b"}, "K8S_MAX_RESTARTS": 5},
         maxtext={"steps": 50, "dataset_type": "synthetic"},
     )
-    path.write_text(path.read_text() + '  "opt_type": !remove\n')
+    path.write_text(path.read_text() + '  "opt_type": !remove\nchecks:\n  global_batch: 256\n')
     return content
 
 
@@ -46,6 +46,7 @@ FILE = "experiments/ling3-flash/run.yml"
             [
                 f"{FILE}:11: deploy.K8S_MAX_RESTARTS: 5 (experiment, wins)",
                 "presets/ling3-flash/environment/test.yml:@: deploy.K8S_MAX_RESTARTS: 3 (environment, replaced)",
+                "renderer (docs/keys.md): deploy.K8S_MAX_RESTARTS: 0 (default)",
             ],
         ),
         ("ENV", [f'{FILE}:10: deploy.ENV.A: "b" (experiment, wins)']),
@@ -60,6 +61,11 @@ FILE = "experiments/ling3-flash/run.yml"
         ),
         ("launch.chips", [f"{FILE}:3: launch.chips: 64 (experiment, wins)"]),
         ("owner", [f'{FILE}:6: launch.owner: "team" (experiment, wins)']),
+        ("deploy.GRACE_SECONDS", ["renderer (docs/keys.md): deploy.GRACE_SECONDS: 300 (default)"]),
+        ("launch.attempt", ["renderer (docs/keys.md): launch.attempt: 1 (default)"]),
+        ("attempt", ["renderer (docs/keys.md): launch.attempt: 1 (default)"]),
+        ("checks.global_batch", [f"{FILE}:17: checks.global_batch: 256 (experiment, wins)"]),
+        ("global_batch", [f"{FILE}:17: checks.global_batch: 256 (experiment, wins)"]),
         ("maxtext.adam_b1", ["MaxText 0.2.5 base.yml: maxtext.adam_b1: 0.9 (default)"]),
     ],
 )
@@ -92,7 +98,8 @@ def test_json_holds_the_same(explained: Content) -> None:
         "value": "5",
         "role": "wins",
     }
-    assert [row["role"] for row in found] == ["wins", "replaced"]
+    assert [row["role"] for row in found] == ["wins", "replaced", "default"]
+    assert found[2]["place"] == {"file": "renderer (docs/keys.md)", "line": 0, "column": 0}
 
 
 def test_the_model_file_is_part_of_the_history(content: Content) -> None:
@@ -111,6 +118,31 @@ def test_unknown_key_has_near_names(explained: Content) -> None:
         f"{FILE}: maxtext.stesp: no layer sets this key, and MaxText does not know it\n    did "
         f"you mean maxtext.steps or maxtext.dataset_type or maxtext.profiler?\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        (
+            "launch.attemt",
+            "launch: has none of this name\n    did you mean launch.attempt or launch.state or launch.name?",
+        ),
+        ("checks.batch", "checks: has none of this name\n    did you mean checks.global_batch?"),
+        ("GRACE_SECONDS.x", "deploy: has none of this name\n    did you mean deploy.GRACE_SECONDS?"),
+        ("GRACE_SECOND", "MaxText does not know it\n    did you mean deploy.GRACE_SECONDS?"),
+        ("deploy.QUEUE", "it has no default\n    it means: Kueue's LocalQueue."),
+        ("ENV.B", "it has no default\n    it means: Further environment variables of the trainer."),
+        ("launch.name", "it has no default\n    it means: The run's name instead of the file's; must fit."),
+    ],
+)
+def test_a_key_that_no_layer_sets_is_told_from_one_that_nobody_knows(key: str, said: str, explained: Content) -> None:
+    ran = explained.run("explain", "ling3-flash/run", key)
+    assert tuple(ran) == (1, "", f"{FILE}: {key}: no layer sets this key, and {said}\n")
+
+
+def test_a_section_is_no_key(explained: Content) -> None:
+    ran = explained.run("explain", "ling3-flash/run", "checks")
+    assert tuple(ran) == (1, "", f"{FILE}: checks: is a section: name a key of it, as checks.<key>\n")
 
 
 SECRET = "abcdef0123456789"

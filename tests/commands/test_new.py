@@ -128,6 +128,30 @@ def test_refused(arguments: list[str], err: str, content: Content) -> None:
     assert sorted(content.root.rglob("*")) == before
 
 
+def test_an_unknown_model_is_told_with_those_that_have_presets(content: Content) -> None:
+    code, out, err = content.run("new", "nope/x", "--model", "nope")
+    assert (code, out) == (1, "")
+    assert err.splitlines()[:2] == [
+        "experiments/nope/x.yml:4:10: launch.model: no presets/nope/model.yml",
+        "    models: deepseek3-671b, ling3-flash, llama3.1-70b, qwen3-0.6b",
+    ]
+    assert [line.split(": ")[1] for line in err.splitlines()[2:]] == [
+        "launch.chips",
+        "launch.context",
+        "launch.environment",
+    ]
+    assert not (content.root / "experiments").exists()
+
+
+def test_a_context_that_these_chips_do_not_have_is_named(content: Content) -> None:
+    code, out, err = content.run("new", "ling3-flash/x", "--chips", "64", "--context", "9k", "--env", "test")
+    assert (code, out) == (1, "")
+    assert err == (
+        "experiments/ling3-flash/x.yml:6:12: launch.context: no presets/ling3-flash/topology/64chips/9k.yml\n"
+        "    contexts of 64 chips: 8k\n"
+    )
+
+
 def test_what_level_1_refuses_is_not_written(content: Content) -> None:
     code, out, err = content.run("new", "ling3-flash/new", "per_device_batch_size=0.3", *SELECTORS)
     assert (code, out) == (1, "")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from content import Content
+from content import Content, clusters
 
 from renderer.cluster.api import Api
 from renderer.cluster.facts import Claim, Control, Facts, Namespace
@@ -39,8 +39,7 @@ FACTS = Facts(
 @pytest.fixture
 def rendered(content: Content, monkeypatch: pytest.MonkeyPatch) -> Content:
     """Two rendered runs of test, and a cluster that lacks the optional secret."""
-    path = content.root / "presets/clusters.yml"
-    path.write_text(path.read_text().replace("00000000-0000-4000-8000-000000000002", IDENTITY))
+    content.write("presets/clusters.yml", clusters(IDENTITY))
     content.experiment("one")
     content.experiment("two", maxtext={"steps": 7})
     assert content.run("render").code == 0
@@ -123,14 +122,14 @@ def test_json(rendered: Content) -> None:
 
 
 def test_another_cluster(rendered: Content, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = rendered.root / "presets/clusters.yml"
-    path.write_text(path.read_text().replace(IDENTITY, "00000000-0000-4000-8000-000000000002"))
+    other = "00000000-0000-4000-8000-000000000009"
+    rendered.write("presets/clusters.yml", clusters(other))
     code, out, _ = rendered.run("preflight", "--environment", "test")
     assert code == 1
     assert out.startswith(
         "2 runs, as someone: 1 error, 0 warnings\n"
         f"  1  error    this cluster is not test-tpu7x: its identity is {IDENTITY}, "
-        "presets/clusters.yml says 00000000-0000-4000-8000-000000000002\n"
+        f"presets/clusters.yml says {other}\n"
     )
 
 

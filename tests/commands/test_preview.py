@@ -59,6 +59,14 @@ def test_selectors_win_over_the_file(content: Content) -> None:
     ]
 
 
+def test_one_host_is_no_hosts(content: Content) -> None:
+    topology = "deploy:\n  TPU_TOPOLOGY: 2x2x1\n  COMPLETIONS: 1\nmaxtext:\n  ici_fsdp_parallelism: 8\n"
+    content.write("presets/qwen3-0.6b/topology/4chips/4k.yml", topology)
+    content.experiment(model="qwen3-0.6b", launch={"chips": 4})
+    out = content.run("preview", "qwen3-0.6b/run").out
+    assert out.splitlines()[1] == "# qwen3-0.6b, 4 chips (2x2x1, 1 host), test, source mode"
+
+
 def test_values_alone_need_no_experiment(content: Content) -> None:
     ran = content.run(
         "preview", "steps=7", "--model", "ling3-flash", "--chips", "64", "--context", "8k", "--env", "test"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from renderer.manifest_yaml import load
 from renderer.scalars import write
 from renderer.schema import Snapshot
-from renderer.yaml_io import load
 
 NOT_OURS = {
     "base_config",

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from content import run
 from legacy_content import ROOT, TODAY, Shipped
 
 from renderer.legacy.check import compare
+from renderer.legacy.waivers import matches
 
 RECIPES = ROOT / "tests/legacy/recipes"
 
@@ -76,7 +78,7 @@ def test_a_difference_names_both_values_and_our_layer(copy: Path) -> None:
         "(65 values compared, 7 waived)",
         "    maxtext.sa_block_q_dkv: recorded 2048, ours 1024 "
         "(presets/llama3.1-70b/topology/64chips/8k.yml:24, topology)",
-        "0 of 1 experiments equal their recordings",
+        "experiments equal to their recordings: 0 of 1",
     ]
 
 
@@ -92,7 +94,7 @@ def test_json_says_the_same(copy: Path) -> None:
         copy, "legacy", "check", "--format", "json", "experiments/qwen3-235b-a22b/qwen3-235b-4k-bf16-256.yml"
     )
     found = json.loads(out)[0]
-    assert (code, err) == (1, "0 of 1 experiments equal their recordings\n")
+    assert (code, err) == (1, "experiments equal to their recordings: 0 of 1\n")
     assert found["differences"] == [
         {
             "path": "maxtext.steps",
@@ -184,3 +186,26 @@ def test_an_unknown_pair_is_refused() -> None:
     code, _, err = run(ROOT, "legacy", "check", "qwen3-0.6b/smoke-64")
     assert code == 1
     assert "no recording is paired with qwen3-0.6b/smoke-64" in err
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "same"),
+    [
+        ("env.*", "env.A", True),
+        ("env.*", "env", False),
+        ("*", "", True),
+        ("a", "ab", False),
+        ("a*a", "a", False),
+        ("a*b*c", "axbxb\nc", True),
+        ("a*bc*c", "abc", False),
+        ("[a].*", "a.", False),
+    ],
+)
+def test_a_star_stands_for_anything(pattern: str, text: str, same: bool) -> None:
+    assert matches(pattern, text) is same
+
+
+def test_stars_take_time_in_proportion_to_the_text() -> None:
+    started = time.process_time()
+    assert not matches("*a" * 30 + "b", "a" * 100_000)
+    assert time.process_time() - started < 2

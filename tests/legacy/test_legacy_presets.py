@@ -1,5 +1,6 @@
 """Any one value of a preset changed: the check names exactly that key."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from renderer.configure import Configurator
 from renderer.layers import Layer, Repository, Selection
 from renderer.legacy import ours
 from renderer.legacy.check import compare
+from renderer.legacy.import_presets import PLACEHOLDER
 from renderer.problem import RefusedError
 from renderer.yaml_io import Node
 
@@ -146,3 +148,27 @@ def _has_no_effect(
     finally:
         node.value = kept
     return after.values(states) == before.resolved.values(states)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("X_OWNER_X", True),
+        ("gs://X_A_X/b", True),
+        ("AX_B_X", True),
+        ("X_X_X", True),
+        ("X__X", False),
+        ("X_A", False),
+        ("<your bucket>", True),
+        ("a < b > c", False),
+    ],
+)
+def test_what_a_recording_leaves_open(text: str, found: bool) -> None:
+    assert bool(PLACEHOLDER.search(text)) is found
+
+
+@pytest.mark.parametrize("part", ["X_U", "X_", "_X", "<a"])
+def test_a_placeholder_is_found_in_time_in_proportion_to_the_text(part: str) -> None:
+    started = time.process_time()
+    PLACEHOLDER.search(part * 50_000)
+    assert time.process_time() - started < 2

@@ -218,7 +218,7 @@ def test_a_folder_must_hold_what_is_expected(tmp_path: Path) -> None:
     script(tmp_path, f"#!/usr/bin/env bash\n{xpk()}\n", "submit_a_job.sh")
     code, _, err = run(ROOT, "legacy", "record", str(tmp_path), "--match", "submit_*_job.sh", "--expect", "9")
     assert code == 1
-    assert err == f"{tmp_path}: 1 launchers match submit_*_job.sh; at least 9 are expected\n"
+    assert err == f"{tmp_path}: 1 launcher matches submit_*_job.sh; expected are at least 9\n"
 
 
 def test_what_is_found_keeps_the_recording_away_unless_accepted(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_what_is_found_keeps_the_recording_away_unless_accepted(tmp_path: Path) 
     )
     code, out, err = run(ROOT, *arguments, "--accept", "unread-variable", "--accept", "unknown-key")
     assert (code, err) == (0, "")
-    assert out == f"{to}/launch.json: 1 commands, 0 objects, 6 words of the trainer\n"
+    assert out == f"{to}/launch.json: 1 command, 0 objects, 6 words of the trainer\n"
     assert recording.load((to / "launch.json").read_text(encoding="utf-8"))["accepted"] == [
         "unknown-key",
         "unread-variable",
@@ -263,7 +263,7 @@ def test_one_command_replaces_a_reconstruction(tmp_path: Path) -> None:
     assert out.splitlines() == [
         f"{pair}: NOT EQUAL to recordings/submit_ling3_flash_64chips_job.json (100 values compared, 49 waived)",
         "    maxtext.muon_beta: recorded 0.9, ours (absent) (no layer sets it)",
-        "0 of 1 experiments equal their recordings",
+        "experiments equal to their recordings: 0 of 1",
     ]
 
 
