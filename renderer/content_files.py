@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
+from itertools import takewhile
 from pathlib import Path
 
 from renderer.location import Location
 from renderer.problem import Problem
 from renderer.yaml_io import Node, empty, read_file
 
+LINK = "is a symbolic link, of which git keeps only where it leads"
 _OUTSIDE = "lies outside the repository: what is launched must be reviewed here"
 
 
@@ -41,13 +43,16 @@ def outside(file: str) -> Problem:
 
 
 def read_inside(root: Path, file: str, problems: list[Problem]) -> Node:
-    """Return the mapping in `root`/`file`; append what is wrong to `problems`: also that it lies outside the root."""
+    """Return the mapping in `root`/`file`; append what is wrong to `problems`.
+
+    Also that it lies outside the root, is a link, or lies behind one: a commit does not hold what a link leads to.
+    """
     path = root / file
     if not contains(real(root), path):
         problems.append(outside(file))
         return empty(file)
-    if path.is_symlink() and not path.exists():
-        problems.append(_unreadable(file, "is a symbolic link that leads nowhere"))
+    if any(step.is_symlink() for step in takewhile(lambda step: step != root, (path, *path.parents))):
+        problems.append(_unreadable(file, LINK))
         return empty(file)
     return read_file(path, file, problems)
 

@@ -7,14 +7,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from renderer.content_files import contains, exists, read_inside, real
+from renderer.content_files import LINK, contains, exists, read_inside, real
 from renderer.location import COMMAND_LINE, Location
 from renderer.problem import Problem, counted, refuse
-from renderer.yaml_io import Node, empty, read, read_file
+from renderer.yaml_io import Node, read, read_file
 
 ENVIRONMENTS = ("prod", "test")
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
@@ -114,9 +113,6 @@ def is_file(path: Path) -> bool:
         return False
 
 
-_LINK = "is a symbolic link, of which git keeps only where it leads"
-
-
 class Repository:
     """The content under one root folder. Each file is read once, and its problems are kept with it."""
 
@@ -210,21 +206,12 @@ class Repository:
         return self._layer("dataset", self.label(path), problems, self._anywhere, _flat)
 
     def _inside(self, file: str, problems: list[Problem]) -> Node:
-        return self._linked(file, problems) or read_inside(self.root, file, problems)
+        return read_inside(self.root, file, problems)
 
     def _anywhere(self, file: str, problems: list[Problem]) -> Node:
-        return self._linked(file, problems) or read_file(self.root / file, file, problems)
-
-    def _linked(self, file: str, problems: list[Problem]) -> Node | None:
-        """Return an empty mapping, and a problem, for a file of the repository that is a link or lies behind one."""
         path = self.root / file
-        if not path.is_relative_to(self.root) or not self.contains(path):
-            return None
-        steps = takewhile(lambda step: step != self.root, (path, *path.parents))
-        if not any(step.is_symlink() for step in steps):
-            return None
-        problems.append(Problem("file-unreadable", Location(file), "", _LINK))
-        return empty(file)
+        here = path.is_relative_to(self.root) and self.contains(path)
+        return self._inside(file, problems) if here else read_file(path, file, problems)
 
     def _layer(self, name: str, file: str, problems: list[Problem], read: Any, build: Any) -> Layer:
         key = (name, file)
@@ -243,7 +230,7 @@ class Repository:
         folder = self.root / "experiments"
         for entry in self._entries(folder, strays) if exists(folder) else ():
             if entry.is_symlink():
-                strays.append(self._stray(entry, f"it {_LINK}"))
+                strays.append(self._stray(entry, f"it {LINK}"))
                 continue
             if not os.path.isdir(entry):  # noqa: PTH112  Path.is_dir raises for what may not be looked at
                 if entry.name != "README.md":
@@ -255,7 +242,7 @@ class Repository:
                 continue
             for path in self._entries(entry, strays):
                 if path.is_symlink():
-                    strays.append(self._stray(path, f"it {_LINK}"))
+                    strays.append(self._stray(path, f"it {LINK}"))
                 elif path.suffix == ".yml" and re.fullmatch(NAME, path.name) and is_file(path):
                     paths.append(path)
                 elif path.suffix == ".yaml":

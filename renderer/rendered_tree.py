@@ -14,6 +14,7 @@ from pathlib import Path
 
 from renderer import exchange, names
 from renderer.committed import experiment_path, units_of
+from renderer.content_files import LINK
 from renderer.freeze import Frozen
 from renderer.git import Git
 from renderer.integrity import scripts_of, wrong_scripts
@@ -140,9 +141,7 @@ def inspect(
     the last two runs of them leave them behind.
     """
     if (root / FOLDER).is_symlink():
-        yield Problem(
-            "rendered-link", Location(FOLDER), "", "is a symbolic link, of which git keeps only where it leads"
-        )
+        yield Problem("rendered-link", Location(FOLDER), "", LINK)
     yield from _damaged_scripts(files)
     for path, data in sorted(files.items()):
         if not (root / path).is_file():

@@ -1,4 +1,4 @@
-"""What may be written under a root, and that several files are written whole or not at all."""
+"""What may be read and written under a root, and that several files are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from renderer.content_files import create, exists, unwritable
+from renderer.content_files import create, exists, read_inside, unwritable
+from renderer.problem import Problem
+from renderer.yaml_io import plain
 
 
 def test_what_cannot_be_looked_at_counts_as_there(tmp_path: Path) -> None:
@@ -40,3 +42,15 @@ def test_all_files_are_written_or_none(tmp_path: Path) -> None:
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("b", b"old")]
     create({tmp_path / "c/d": b"1", tmp_path / "e": b"2"})
     assert ((tmp_path / "c/d").read_bytes(), (tmp_path / "e").read_bytes()) == (b"1", b"2")
+
+
+@pytest.mark.parametrize("file", ["linked.yml", "behind/a.yml"])
+def test_what_is_read_is_no_link_and_lies_behind_none(tmp_path: Path, file: str) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real/a.yml").write_text("a: 1\n")
+    (tmp_path / "linked.yml").symlink_to("real/a.yml")
+    (tmp_path / "behind").symlink_to("real")
+    problems: list[Problem] = []
+    assert read_inside(tmp_path, file, problems).value == {}
+    assert list(map(str, problems)) == [f"{file}: is a symbolic link, of which git keeps only where it leads"]
+    assert plain(read_inside(tmp_path, "real/a.yml", [])) == {"a": 1}

@@ -75,7 +75,7 @@ def test_what_is_there_but_no_file_is_not_absent(content: Content, tmp_path: Pat
     assert problems(content) == [f"{FILE}: lies outside the repository: what is launched must be reviewed here"]
     path.unlink()
     path.symlink_to("nowhere.yml")
-    assert problems(content) == [f"{FILE}: is a symbolic link that leads nowhere"]
+    assert problems(content) == [f"{FILE}: is a symbolic link, of which git keeps only where it leads"]
     path.unlink()
     os.mkfifo(path)
     assert problems(content) == [f"{FILE}: is not a regular file"]

@@ -261,10 +261,10 @@ def test_what_is_there_but_no_file_is_not_absent(file: str, content: Content, tm
     assert loaded(content) == [f"{file}: lies outside the repository: what is launched must be reviewed here"]
     path.unlink()
     path.symlink_to("nowhere.yml")
-    assert loaded(content) == [f"{file}: is a symbolic link that leads nowhere"]
+    assert loaded(content) == [f"{file}: is a symbolic link, of which git keeps only where it leads"]
     path.unlink()
     path.symlink_to(path.name)
-    assert loaded(content) == [f"{file}: is a symbolic link that leads nowhere"]
+    assert loaded(content) == [f"{file}: is a symbolic link, of which git keeps only where it leads"]
     path.unlink()
     os.mkfifo(path)
     assert loaded(content) == [f"{file}: is not a regular file"]
@@ -276,4 +276,4 @@ def test_what_is_there_but_no_file_is_not_absent(file: str, content: Content, tm
 def test_a_policy_that_is_no_file_refuses_to_render(content: Content) -> None:
     content.experiment()
     (content.root / FILE).symlink_to("nowhere.yml")
-    assert problems(content) == [f"{FILE}: is a symbolic link that leads nowhere"]
+    assert problems(content) == [f"{FILE}: is a symbolic link, of which git keeps only where it leads"]

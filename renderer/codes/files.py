@@ -7,8 +7,8 @@ from renderer.codes.code import Code
 FILES: tuple[Code, ...] = (
     Code(
         "file-unreadable",
-        "A file is missing, is a folder, or may not be read.",
-        "Create it, or correct its path or permissions.",
+        "A file is missing, is a folder or a symbolic link, or may not be read.",
+        "Create it, put a copy in place of the link, or correct its path or permissions.",
     ),
     Code(
         "file-unwritable",
