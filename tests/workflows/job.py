@@ -69,9 +69,10 @@ def not_a_key(kind: str) -> str:
     pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
     form = serialization.PrivateFormat.PKCS8
     rsa_key = rsa.generate_private_key(65537, 2048)
+    head, *_, end = rsa_key.private_bytes(pem, form, plain).splitlines()
     made = {
         "no key": b"SHA256:abc",
-        "damaged": b"-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n",
+        "damaged": b"\n".join([head, b"AAAA", end]),
         "public": rsa_key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo),
         "ssh": rsa_key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH),
         "encrypted": rsa_key.private_bytes(pem, form, serialization.BestAvailableEncryption(b"word")),
