@@ -69,13 +69,10 @@ class Site:
 
     def write(self, name: str, data: Any) -> str:
         """Write a configuration file, JSON being YAML, and return its path."""
-        path = self.folder / name
-        path.write_text(json.dumps(data))
-        return str(path)
+        return str(self._write(name, json.dumps(data)))
 
     def kubeconfig(self, user: str = ADMIN) -> Path:
         """Write a kubeconfig for a user and return its path."""
-        path = self.folder / f"{user.replace(':', '-')}.kubeconfig"
         cluster = {"server": f"https://{self.address('api')}", "certificate-authority": str(self.certificate)}
         data = {
             "apiVersion": "v1",
@@ -85,8 +82,14 @@ class Site:
             "contexts": [{"name": "simulated", "context": {"cluster": "simulated", "user": user}}],
             "current-context": "simulated",
         }
-        path.write_text(yaml.safe_dump(data))
-        return path
+        return self._write(f"{user.replace(':', '-')}.kubeconfig", yaml.safe_dump(data))
+
+    def _write(self, name: str, text: str) -> Path:
+        """Write a file in one step: a program that was started with it before may be reading it just now."""
+        path = self.folder / name
+        fresh = path.with_name(f"{name}.new")
+        fresh.write_text(text)
+        return fresh.replace(path)
 
     def start(self, name: str, *arguments: str, **environment: str) -> None:
         """Start a program."""

@@ -108,16 +108,16 @@ def test_what_a_dropped_run_left_stays_where_it_is_launched_after_all(applied: A
     assert mounted(applied, run) == there(applied) == files
 
 
-def test_what_a_run_mounts_that_is_refused_and_recorded_anew_meanwhile_stays(applied: Applied) -> None:
-    """Cleanup looks while the run is refused, after the apply at work has written to its ConfigMaps."""
+def test_what_a_run_mounts_that_is_dropped_and_recorded_anew_meanwhile_stays(applied: Applied) -> None:
+    """Cleanup looks while the run is dropped, after the apply at work has written to its ConfigMaps."""
     original, plans = Launcher._create, list[Plan]()
 
     def create(self: Launcher, objects: Objects) -> str:
         if not plans:
-            refused = applied.store.change(applied.only(), state=State.REFUSED)
-            assert refused
+            dropped = applied.store.change(applied.only(), state=State.STOPPED)
+            assert dropped
             plans.append(plan_of(applied).still(plan_of(applied)))
-            assert applied.store.change(refused, state=State.PENDING)
+            assert applied.store.change(dropped, state=State.PENDING)
         return original(self, objects)
 
     applied.merge()
