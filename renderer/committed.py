@@ -101,11 +101,12 @@ class Reader:
 
     def files(self, run: Committed) -> dict[str, bytes]:
         """Return the rendered files of an experiment by name, without those that are too large."""
-        return {name: data for name, data in self._files(run).items() if len(data) <= MAX_FILE}
+        return {name: data for name, data in self._held(run) if len(data) <= MAX_FILE}
 
-    def _files(self, run: Committed) -> dict[str, bytes]:
-        paths = {name: f"{run.folder}/{name}" for name in RUN_FILES}
-        return {name: self._blobs[self._tree[path]] for name, path in paths.items() if path in self._tree}
+    def _held(self, run: Committed) -> Iterator[tuple[str, bytes]]:
+        for name in RUN_FILES:
+            if blob := self._tree.get(f"{run.folder}/{name}"):
+                yield name, self._blobs[blob]
 
     def experiment(self, path: str, problems: list[Problem]) -> ExperimentFile:
         """Return the experiment file at `path`; append what is wrong with it to `problems`."""
@@ -129,11 +130,10 @@ class Reader:
             supersede=_text(launch, "supersede"),
             stopped=launch.get("state") == "stopped",
         )
-        files = self.files(intent)
-        if files.keys() != self._files(intent).keys():
-            return replace(
-                intent, problem=f"a rendered file has more than {MAX_FILE >> 20} MiB, which no cluster takes"
-            )
+        files = dict(self._held(intent))
+        if any(len(data) > MAX_FILE for data in files.values()):
+            said = f"a rendered file has more than {MAX_FILE >> 20} MiB, which no cluster takes"
+            return replace(intent, problem=said)
         return _with_files(intent, files, experiment, unreadable=bool(errors(problems)))
 
 

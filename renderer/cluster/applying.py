@@ -99,8 +99,9 @@ class Applying:
             return Done(tuple(outcomes), complete=False, notices=(f"the marker could not be moved: {error}",))
         launched = {name for name, entry in todo.entries.items() if entry.state is State.LAUNCHED}
         try:
-            late = [entry for entry in store.entries() if entry.name not in launched | self._recorded.keys()]
-            found = self._settle(todo.marker, todo.head, late)
+            entries = store.entries()
+            late = [entry for entry in entries if entry.name not in launched | self._recorded.keys()]
+            found = self._settle(todo.marker, todo.head, entries, late)
         except _FAILURES as error:
             notice = f"{_UNSETTLED}: {error}; apply again"
             return Done(tuple(outcomes), complete=False, notices=(notice,))
@@ -112,14 +113,15 @@ class Applying:
         if marker is None or not left:
             return []
         since = {*self._git.commits(marker, left)} - {marker}
-        return self._settle(left, marker, [entry for entry in self._store.entries() if entry.commit in since])
+        entries = self._store.entries()
+        return self._settle(left, marker, entries, [entry for entry in entries if entry.commit in since])
 
-    def _settle(self, left: str | None, marker: str, late: Iterable[Entry]) -> list[Outcome]:
+    def _settle(self, left: str | None, marker: str, entries: list[Entry], late: Iterable[Entry]) -> list[Outcome]:
         """Stop what other applies launched while the marker moved from `left` to `marker`, and the head does not want.
 
-        `late` are the runs that may be theirs. What stays to be done is done by the next apply.
+        `late` are those of the ledger's `entries` that may be theirs. What stays to be done is done by the next apply.
         """
-        entries, late = self._store.entries(), [entry for entry in late if entry.state in UNSTARTED | {State.LAUNCHED}]
+        late = [entry for entry in late if entry.state in UNSTARTED | {State.LAUNCHED}]
         outcomes: list[Outcome] = []
         if late:
             again = work(self._api, self._git, self._store.environment, entries, left, self._todo.head, since=late)

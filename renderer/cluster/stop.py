@@ -8,6 +8,7 @@ from http import HTTPStatus
 
 from renderer.cluster.api import Api, ApiError, Object, core, deployments, jobsets
 from renderer.cluster.labels import JOBSET_LABEL, content_digest_of
+from renderer.cluster.lease import find_jobset
 from renderer.cluster.ledger import ROUNDS, Entry, Store
 from renderer.outputs import DAMAGED, pod_spec
 from renderer.runs import ALIVE, State
@@ -58,27 +59,22 @@ def delete_jobset(api: Api, entry: Entry, uid: str) -> None:
 def _delete_stray(api: Api, entry: Entry) -> None:
     """Delete a JobSet that was created but never recorded: nothing can release it any more."""
     try:
-        uid = _uid_of(entry, api.get(jobsets(entry.namespace, entry.name)))
+        found = api.get(jobsets(entry.namespace, entry.name))
     except ApiError as error:  # who may not look has never created one: the run was refused for its namespace
         if error.status != HTTPStatus.FORBIDDEN:
             raise
         return
-    if uid:
-        delete_jobset(api, entry, uid)
+    if found and content_digest_of(found) == entry.digest:
+        delete_jobset(api, entry, found["metadata"]["uid"])
 
 
 def _delete(api: Api, entry: Entry) -> None:
-    jobset = api.get(jobsets(entry.namespace, entry.name))
-    if uid := entry.uid or _uid_of(entry, jobset):  # a run that was adopted before its JobSet was made has none
+    jobset = find_jobset(api, entry)
+    if uid := entry.uid or (jobset["metadata"]["uid"] if jobset else ""):
         _delete_watcher(api, entry)
         delete_jobset(api, entry, uid)
         _wait(api, replace(entry, uid=uid), _grace(jobset) + MARGIN)
     api.delete(core(entry.namespace, "configmaps", f"run-{entry.name}"))
-
-
-def _uid_of(entry: Entry, jobset: Object | None) -> str:
-    """Return the uid of a JobSet that is the run's by its content, empty if it is not."""
-    return str(jobset["metadata"]["uid"]) if jobset and content_digest_of(jobset) == entry.digest else ""
 
 
 def _delete_watcher(api: Api, entry: Entry) -> None:

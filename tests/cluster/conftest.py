@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import plane
+from tests.cluster.applied import Applied, applying
 from tests.cluster.build import CERTIFICATE, program
 from tests.cluster.control import control_namespace
 from tests.cluster.plane import GIVEN, ControlPlane
@@ -54,6 +55,13 @@ def sandbox_with_kueue(control_plane_with_kueue: ControlPlane) -> Iterator[Sandb
 def control(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A control namespace of the test's own, so that tests which share a control plane do not share a ledger."""
     with control_namespace(sandbox.plane, monkeypatch) as found:
+        yield found
+
+
+@pytest.fixture
+def applied(sandbox: Sandbox, control: str, tmp_path: Path) -> Iterator[Applied]:
+    """A repository of the test's own whose merges are applied to its namespace."""
+    with applying(sandbox, tmp_path) as found:
         yield found
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,18 +13,11 @@ from renderer.cluster.api import Api, ApiError, connect, jobsets
 from renderer.cluster.apply import Request, Result, apply
 from renderer.cluster.history import History
 from renderer.cluster.ledger import GONE, State, Store
-from tests.cluster.applied import Applied, applying
-from tests.cluster.sandbox import Sandbox
+from tests.cluster.applied import Applied
 
 pytestmark = pytest.mark.cluster
 
 MOST = 40
-
-
-@pytest.fixture
-def applied(sandbox: Sandbox, control: str, tmp_path: Path) -> Iterator[Applied]:
-    with applying(sandbox, tmp_path) as found:
-        yield found
 
 
 class BrokenOffError(BaseException):

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from renderer.cluster.api import core, jobsets
 from renderer.cluster.ledger import State
 from renderer.names import object_name
-from tests.cluster.applied import Applied, applying
-from tests.cluster.sandbox import Sandbox
+from tests.cluster.applied import Applied
 from tests.repository import MODEL
 
 pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture
-def applied(sandbox: Sandbox, control: str, tmp_path: Path) -> Iterator[Applied]:
-    with applying(sandbox, tmp_path) as found:
-        yield found
 
 
 @pytest.fixture

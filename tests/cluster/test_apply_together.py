@@ -32,12 +32,6 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture
-def applied(sandbox: Sandbox, control: str, tmp_path: Path) -> Iterator[Applied]:
-    with applying(sandbox, tmp_path) as found:
-        yield found
-
-
-@pytest.fixture
 def watched(sandbox: Sandbox, control: str, tmp_path: Path) -> Iterator[Applied]:
     """Runs of prod with a converter of checkpoints."""
     with applying(sandbox, tmp_path, DEPLOY) as found:
